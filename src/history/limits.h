@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace fairlead::history {
+
+// What a run may grow to. The numbers are what users' programs assume; all can be configured.
+struct Limits {
+  int64_t blob_bytes = 2 << 20;
+  int64_t history_events = 51'200;
+  int64_t history_bytes = 50 << 20;
+  int64_t history_events_suggest = 4'096;
+  int64_t history_bytes_suggest = 4 << 20;
+  int64_t pending_activities = 2'000;
+  int64_t signals = 10'000;
+  int64_t buffered_events = 100;
+  int64_t buffered_bytes = 2 << 20;
+  int64_t id_bytes = 1'000;
+  int64_t last_failure_bytes = 4 << 10;
+  DurationNs workflow_task_timeout = 10 * kSecond;
+  DurationNs workflow_task_timeout_max = 120 * kSecond;
+  DurationNs workflow_task_heartbeat = 30 * kMinute;
+};
+
+}  // namespace fairlead::history
