@@ -1,0 +1,56 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "shard/requests.h"
+
+namespace fairlead::shard {
+
+class NamespaceRegistry;
+
+// The whole server but its doors. Every call may come from any thread; every reply is given exactly
+// once, after the step behind it is durable.
+class Engine {
+ public:
+  virtual ~Engine() = default;
+
+  virtual TimeNs now() = 0;
+  virtual NamespaceRegistry& namespaces() = 0;
+
+  virtual void start_workflow(StartRequest request, Reply<StartResult> reply) = 0;
+  virtual void signal_workflow(SignalRequest request, Reply<Done> reply) = 0;
+  virtual void cancel_workflow(CancelRequest request, Reply<Done> reply) = 0;
+  virtual void terminate_workflow(TerminateRequest request, Reply<Done> reply) = 0;
+  virtual void describe_workflow(RunRef run, Reply<RunView> reply) = 0;
+
+  virtual void read_history(HistoryRequest request, Reply<HistoryPage> reply) = 0;
+  // Newest first: events below `from_event` (0: from the end).
+  virtual void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply) = 0;
+
+  virtual PollId poll_workflow_task(PollRequest request, Reply<WorkflowTask> reply) = 0;
+  virtual PollId poll_activity_task(PollRequest request, Reply<ActivityTask> reply) = 0;
+  // The caller of a poll is gone. If a task was handed to it meanwhile, that comes back through
+  // `return_*`, not through this.
+  virtual void cancel_poll(PollId poll) = 0;
+  // The answer to a poll could not be delivered: give the task to somebody else.
+  virtual void return_workflow_task(TaskToken token) = 0;
+  virtual void return_activity_task(TaskToken token) = 0;
+
+  virtual void complete_workflow_task(CompleteWorkflowTask request,
+                                      Reply<CompleteWorkflowTaskResult> reply) = 0;
+  virtual void fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) = 0;
+  virtual void reset_sticky(RunRef run, Reply<Done> reply) = 0;
+
+  virtual void complete_activity(CompleteActivity request, Reply<Done> reply) = 0;
+  virtual void fail_activity(FailActivity request, Reply<Done> reply) = 0;
+  virtual void cancel_activity(CancelActivity request, Reply<Done> reply) = 0;
+  virtual void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) = 0;
+
+  virtual void query_workflow(QueryRequest request, Reply<QueryResult> reply) = 0;
+  virtual void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) = 0;
+
+  virtual void shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) = 0;
+};
+
+}  // namespace fairlead::shard

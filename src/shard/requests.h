@@ -1,0 +1,253 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/functional/any_invocable.h"
+#include "absl/status/statusor.h"
+#include "base/strong.h"
+#include "base/time.h"
+#include "model/model.pb.h"
+
+// What doors may ask of the engine, and what they get back, in words that belong to no door. Doors
+// check the form of a request (lengths, missing fields, sizes); the engine checks its meaning.
+namespace fairlead::shard {
+
+// Told once, from any thread, and only after everything the answer speaks of is durable.
+template <typename T>
+using Reply = absl::AnyInvocable<void(absl::StatusOr<T>)>;
+
+struct Done {};
+
+// A run, or with an empty `run_id` the current run of the workflow id.
+struct RunRef {
+  NamespaceNum ns;
+  std::string workflow_id;
+  std::string run_id;
+};
+
+enum class ReusePolicy { kAllowDuplicate, kAllowDuplicateFailedOnly, kRejectDuplicate };
+enum class ConflictPolicy { kFail, kUseExisting, kTerminateExisting };
+
+struct StartRequest {
+  NamespaceNum ns;
+  std::string namespace_id;
+  std::string workflow_id;
+  std::string workflow_type;
+  std::string task_queue;
+  std::string request_id;  // empty: the engine makes one
+  DurationNs execution_timeout = 0;
+  DurationNs run_timeout = 0;
+  DurationNs task_timeout = 0;
+  DurationNs start_delay = 0;
+  DurationNs retention = 0;  // the namespace's at this moment is looked up again at close
+  ReusePolicy reuse = ReusePolicy::kAllowDuplicate;
+  ConflictPolicy conflict = ConflictPolicy::kFail;
+  model::Priority priority;
+  std::vector<std::pair<std::string, std::string>> memo;
+  std::vector<std::pair<std::string, std::string>> search_attributes;
+  std::string user_metadata;
+  std::string door;      // attributes of the started event that only the door understands
+  std::string envelope;  // fields of the event around them
+};
+
+struct StartResult {
+  std::string run_id;
+  std::string first_run_id;
+  bool started = true;
+  model::Status status = model::RUNNING;
+};
+
+struct SignalRequest {
+  RunRef run;
+  std::string request_id;
+  std::string door;
+  std::string envelope;
+};
+
+struct CancelRequest {
+  RunRef run;
+  std::string first_run_id;  // set: the current run must belong to this chain
+  std::string door;
+  std::string envelope;
+};
+
+struct TerminateRequest {
+  RunRef run;
+  std::string first_run_id;
+  std::string door;
+  std::string envelope;
+};
+
+// Everything that finds a handed-out task again. Tokens that clients hold are this, encoded by the
+// door; it must be enough after any number of restarts.
+struct TaskToken {
+  NamespaceNum ns;
+  std::string workflow_id;
+  std::string run_id;
+  int64_t scheduled_id = 0;
+  int64_t started_id = 0;  // workflow tasks only
+  int32_t attempt = 0;
+  TimeNs started_ns = 0;
+  std::string activity_id;  // activities only; with scheduled_id 0 the activity is found by this id
+};
+
+struct PollRequest {
+  NamespaceNum ns;
+  model::TaskKind kind = model::WORKFLOW_TASK;
+  model::QueueTarget queue;  // for a sticky queue, normal_name is set
+  std::string identity;
+  std::string worker_instance_key;
+  TimeNs hold_until = 0;  // then an empty answer
+};
+
+// Names a parked poll so that it can be withdrawn.
+struct PollId {
+  ShardId shard;
+  uint64_t number = 0;
+};
+
+struct AttachedQuery {
+  std::string id;
+  std::string query;  // door's encoding
+};
+
+// An empty workflow_id means that the poll ended without a task.
+struct WorkflowTask {
+  TaskToken token;
+  std::string workflow_type;
+  int64_t previous_started_id = 0;
+  std::string history;         // events in the door's bytes
+  int64_t next_history_event = 0;  // not 0: the history goes on there, to be read by a history call
+  std::string task_queue;      // the normal queue
+  TimeNs scheduled_ns = 0;
+  TimeNs started_ns = 0;
+  int64_t backlog_hint = 0;
+  std::vector<AttachedQuery> queries;
+  // A direct query: no workflow task, the token is answered by `answer_query`.
+  std::optional<AttachedQuery> query;
+};
+
+struct ActivityTask {
+  TaskToken token;
+  std::string namespace_id;
+  std::string workflow_type;
+  model::ActivityState activity;
+  model::Priority priority;      // merged with the workflow's
+  std::string scheduled_event;   // the event in the door's bytes: holds input and header
+};
+
+struct QueryAnswer {
+  bool answered = false;
+  std::string result;         // door's encoding
+  std::string error_message;
+  std::string failure;        // door's encoding
+};
+
+// A command or a whole completion that the door found wrong. `cause` is the API's failed cause.
+struct CommandError {
+  int cause = 0;
+  std::string message;           // "<CauseName>: <detail>"
+  bool terminates = false;       // a size limit was broken: the run ends
+};
+
+struct CompleteWorkflowTask {
+  TaskToken token;
+  std::vector<model::Event> commands;   // drafts, in order; see history/commands.h
+  std::optional<CommandError> bad_command;
+  std::optional<model::StickyState> sticky;
+  std::string identity;
+  std::string door;                     // of the completed event
+  bool force_new_task = false;
+  bool return_new_task = false;
+  std::vector<std::pair<std::string, QueryAnswer>> query_answers;
+};
+
+struct CompleteWorkflowTaskResult {
+  std::optional<WorkflowTask> new_task;
+};
+
+struct FailWorkflowTask {
+  TaskToken token;
+  int cause = 0;
+  model::Failure failure;
+  std::string identity;
+  std::string door;
+};
+
+struct CompleteActivity {
+  TaskToken token;
+  std::string identity;
+  std::string door;  // the result
+};
+
+struct FailActivity {
+  TaskToken token;
+  std::string identity;
+  model::Failure failure;
+  std::optional<std::string> heartbeat_details;
+};
+
+struct CancelActivity {
+  TaskToken token;
+  std::string identity;
+  std::string door;  // the details
+};
+
+struct HeartbeatActivity {
+  TaskToken token;
+  std::string details;
+  bool oversize = false;  // the details broke the size limit: the activity fails
+};
+
+struct HeartbeatResult {
+  bool cancel_requested = false;
+};
+
+enum class QueryReject { kNone, kNotOpen, kNotCompletedCleanly };
+
+struct QueryRequest {
+  RunRef run;
+  std::string query;
+  QueryReject reject = QueryReject::kNone;
+  TimeNs deadline = kNever;
+};
+
+struct QueryResult {
+  std::string result;
+  model::Status rejected = model::STATUS_UNSPECIFIED;  // set: the reject condition held
+};
+
+struct HistoryRequest {
+  RunRef run;
+  int64_t from_event = 1;
+  int max_batches = 256;
+  bool wait_new_event = false;
+  bool close_event_only = false;
+  TimeNs wait_until = 0;
+};
+
+struct HistoryPage {
+  std::string run_id;
+  std::string history;
+  int64_t next_event = 0;  // where the next page begins
+  bool at_end = true;      // nothing beyond `history` exists now
+  bool is_open = false;
+};
+
+struct RunView {
+  model::RunState run;
+  std::vector<model::ActivityState> activities;
+};
+
+struct ShutdownWorkerRequest {
+  NamespaceNum ns;
+  std::string sticky_queue;
+  std::string task_queue;
+  std::string worker_instance_key;
+};
+
+}  // namespace fairlead::shard
