@@ -166,6 +166,13 @@ void Transaction::enforce_history_limits() {
   }
 }
 
+void Transaction::schedule_wanted_task() {
+  if (run_.is_open() && task_wanted_ && !run_.state.has_workflow_task() &&
+      run_.state.first_task_at_ns() == 0) {
+    schedule_workflow_task(*this);
+  }
+}
+
 void Transaction::finish() {
   auto& state = run_.state;
   FL_ASSERT(!in_commands_, "the commands were applied to the end");
@@ -174,10 +181,7 @@ void Transaction::finish() {
     force_fail_workflow_task(*this);
   }
   if (run_.is_open()) enforce_history_limits();
-  if (run_.is_open() && task_wanted_ && !state.has_workflow_task() &&
-      state.first_task_at_ns() == 0) {
-    schedule_workflow_task(*this);
-  }
+  schedule_wanted_task();
   state.set_state_transitions(state.state_transitions() + 1);
 }
 

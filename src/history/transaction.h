@@ -69,6 +69,8 @@ class Transaction {
 
   // Ends the run: everything pending goes, the time of deletion is set.
   void close(model::Status status);
+  // Makes the workflow task that events asked for, if there is none yet.
+  void schedule_wanted_task();
   // Settles what the input left open: limits, the next workflow task. Call once, last.
   void finish();
 

@@ -1,21 +1,27 @@
 #include "queue/task_queue.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace fairlead::queue {
 
-Place TaskQueue::push(uint32_t number, const Task& task) {
+Place TaskQueue::reserve(uint32_t number) {
   FL_ASSERT(number >= 1 && number <= kLevels, "levels are clipped before they get here");
   const Place place{number, next_seq_};
   next_seq_ = next_seq_.next();
-  auto& line = level(number);
-  if (line.on_disk == 0 && line.window.size() < window_tasks_max_) {
+  return place;
+}
+
+void TaskQueue::add(Place place, const Task& task) {
+  auto& line = level(place.level);
+  const bool fits = line.on_disk == 0 && line.window.size() < window_tasks_max_;
+  if (fits || place.seq <= line.loaded_to) {
     line.window.emplace(place.seq, task);
-    line.loaded_to = place.seq;
+    line.loaded_to = std::max(line.loaded_to, place.seq);
   } else {
     ++line.on_disk;
   }
-  return place;
 }
 
 uint32_t TaskQueue::next_level() const {
@@ -54,10 +60,7 @@ void TaskQueue::remove(Place place) {
   if (picked_.erase(place) == 1) return;
   auto& line = level(place.level);
   if (line.window.erase(place.seq) == 1) return;
-  if (place.seq > line.loaded_to) {
-    FL_ASSERT(line.on_disk > 0, "a task beyond the window is counted");
-    --line.on_disk;
-  }
+  if (place.seq > line.loaded_to && line.on_disk > 0) --line.on_disk;
 }
 
 std::optional<Place> TaskQueue::page_needed() const {
@@ -73,11 +76,12 @@ void TaskQueue::add_page(uint32_t number, const std::vector<Waiting>& rows, bool
   auto& line = level(number);
   for (const auto& row : rows) {
     line.window.emplace(row.place.seq, row.task);
-    line.loaded_to = row.place.seq;
-    --line.on_disk;
+    line.loaded_to = std::max(line.loaded_to, row.place.seq);
   }
-  FL_ASSERT(line.on_disk >= 0, "no more rows than were counted");
-  FL_ASSERT(!is_last || line.on_disk == 0, "the rows on disk are those that were counted");
+  // The count may run behind the rows for a moment (an owner on another thread has written a row and
+  // not yet told of it); what was read is the truth.
+  const auto loaded = static_cast<int64_t>(rows.size());
+  line.on_disk = is_last ? 0 : std::max<int64_t>(line.on_disk - loaded, 1);
 }
 
 void TaskQueue::set_on_disk(uint32_t number, int64_t tasks) { level(number).on_disk = tasks; }

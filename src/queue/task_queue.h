@@ -48,8 +48,10 @@ class TaskQueue {
   explicit TaskQueue(TaskSeq next_seq, size_t window_tasks_max = 1024)
       : next_seq_(next_seq), window_tasks_max_(window_tasks_max) {}
 
-  // Adds a task at the end of its level; its row is to be written under the place that comes back.
-  Place push(uint32_t level, const Task& task);
+  // Gives out the next place of a level, for the row that is about to be written there.
+  Place reserve(uint32_t level);
+  // The row at a reserved place is written: the task waits from now on.
+  void add(Place place, const Task& task);
 
   // The next task for a worker; none if all that waits is on disk (see `page_needed`) or nothing does.
   std::optional<Waiting> pick();

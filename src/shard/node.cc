@@ -1,0 +1,236 @@
+#include "shard/node.h"
+
+#include "absl/strings/numbers.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+// DO NOT CHANGE: where a row lies depends on it.
+uint64_t hash_of(NamespaceNum ns, char what, std::string_view name) {
+  std::string bytes(1, what);
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    bytes.push_back(static_cast<char>(ns.value() >> shift));
+  }
+  return stable_hash(name, stable_hash(bytes));
+}
+
+}  // namespace
+
+Node::Node(NodeOptions options, Parts parts, Random random)
+    : options_(options),
+      parts_(std::move(parts)),
+      namespaces_(parts_.store, parts_.commits, parts_.executors[0], parts_.clock,
+                  Random(random.next())) {
+  FL_ASSERT(options_.shards > 0, "a store has at least one shard");
+  for (uint16_t i = 0; i < options_.shards; ++i) {
+    World world;
+    world.store = parts_.store;
+    world.commits = parts_.commits;
+    world.clock = parts_.clock;
+    world.codec = parts_.codec;
+    world.limits = &options_.limits;
+    world.namespaces = &namespaces_;
+    world.peers = this;
+    world.cache_bytes = options_.cache_bytes / options_.shards;
+    shards_.push_back(std::make_unique<Shard>(ShardId(i),
+                                              parts_.executors[i % parts_.executors.size()], world,
+                                              Random(random.next())));
+  }
+}
+
+absl::Status Node::open() {
+  if (const auto status = namespaces_.load(); !status.ok()) return status;
+  for (auto& shard : shards_) {
+    shard->executor().post([&shard = *shard] { shard.open(); });
+  }
+  return absl::OkStatus();
+}
+
+void Node::close(std::function<void()> done) {
+  auto left = std::make_shared<std::atomic<size_t>>(shards_.size());
+  for (auto& shard : shards_) {
+    shard->executor().post([&shard = *shard, left, done] {
+      shard.close();
+      if (--*left == 0) done();
+    });
+  }
+}
+
+ShardId Node::shard_of_queue(NamespaceNum ns, model::TaskKind kind,
+                             const std::string& normal_name) const {
+  const char what = kind == model::WORKFLOW_TASK ? 'w' : 'a';
+  return ShardId(static_cast<uint16_t>(hash_of(ns, what, normal_name) % options_.shards));
+}
+
+Shard& Node::shard_of_run(NamespaceNum ns, const std::string& workflow_id) {
+  return *shards_[hash_of(ns, 'r', workflow_id) % options_.shards];
+}
+
+template <typename Request, typename Result>
+void Node::send(Shard& shard, void (Shard::*method)(Request, Reply<Result>), Request request,
+                Reply<Result> reply) {
+  if (++requests_ > options_.requests_max) {
+    --requests_;
+    reply(errors::system_overloaded());
+    return;
+  }
+  Reply<Result> counted = [this, reply = std::move(reply)](absl::StatusOr<Result> result) mutable {
+    --requests_;
+    reply(std::move(result));
+  };
+  shard.executor().post([&shard, method, request = std::move(request),
+                         counted = std::move(counted)]() mutable {
+    (shard.*method)(std::move(request), std::move(counted));
+  });
+}
+
+void Node::start_workflow(StartRequest request, Reply<StartResult> reply) {
+  auto& shard = shard_of_run(request.ns, request.workflow_id);
+  send(shard, &Shard::start_workflow, std::move(request), std::move(reply));
+}
+
+void Node::signal_workflow(SignalRequest request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::signal_workflow, std::move(request), std::move(reply));
+}
+
+void Node::cancel_workflow(CancelRequest request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::cancel_workflow, std::move(request), std::move(reply));
+}
+
+void Node::terminate_workflow(TerminateRequest request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::terminate_workflow, std::move(request), std::move(reply));
+}
+
+void Node::describe_workflow(RunRef run, Reply<RunView> reply) {
+  auto& shard = shard_of_run(run.ns, run.workflow_id);
+  send(shard, &Shard::describe_workflow, std::move(run), std::move(reply));
+}
+
+void Node::read_history(HistoryRequest request, Reply<HistoryPage> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::read_history, std::move(request), std::move(reply));
+}
+
+void Node::read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::read_history_reverse, std::move(request), std::move(reply));
+}
+
+template <typename Result>
+PollId Node::send_poll(PollRequest request, Reply<Result> reply) {
+  const auto& normal = request.queue.sticky() ? request.queue.normal_name() : request.queue.name();
+  const PollId id{shard_of_queue(request.ns, request.kind, normal), ++last_poll_};
+  auto& shard = *shards_[id.shard.value()];
+  auto poll = std::make_unique<Poll>();
+  poll->number = id.number;
+  poll->request = std::move(request);
+  poll->reply = std::move(reply);
+  shard.executor().post(
+      [&shard, poll = std::move(poll)]() mutable { shard.poll(std::move(poll)); });
+  return id;
+}
+
+PollId Node::poll_workflow_task(PollRequest request, Reply<WorkflowTask> reply) {
+  request.kind = model::WORKFLOW_TASK;
+  return send_poll(std::move(request), std::move(reply));
+}
+
+PollId Node::poll_activity_task(PollRequest request, Reply<ActivityTask> reply) {
+  request.kind = model::ACTIVITY_TASK;
+  return send_poll(std::move(request), std::move(reply));
+}
+
+void Node::cancel_poll(PollId poll) {
+  auto& shard = *shards_[poll.shard.value()];
+  shard.executor().post([&shard, number = poll.number] { shard.cancel_poll(number); });
+}
+
+void Node::return_workflow_task(TaskToken token) {
+  auto& shard = shard_of_run(token.ns, token.workflow_id);
+  shard.executor().post([&shard, token = std::move(token)]() mutable {
+    shard.return_workflow_task(std::move(token));
+  });
+}
+
+void Node::return_activity_task(TaskToken token) {
+  auto& shard = shard_of_run(token.ns, token.workflow_id);
+  shard.executor().post([&shard, token = std::move(token)]() mutable {
+    shard.return_activity_task(std::move(token));
+  });
+}
+
+void Node::complete_workflow_task(CompleteWorkflowTask request,
+                                  Reply<CompleteWorkflowTaskResult> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::complete_workflow_task, std::move(request), std::move(reply));
+}
+
+void Node::fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::fail_workflow_task, std::move(request), std::move(reply));
+}
+
+void Node::reset_sticky(RunRef run, Reply<Done> reply) {
+  auto& shard = shard_of_run(run.ns, run.workflow_id);
+  send(shard, &Shard::reset_sticky, std::move(run), std::move(reply));
+}
+
+void Node::complete_activity(CompleteActivity request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::complete_activity, std::move(request), std::move(reply));
+}
+
+void Node::fail_activity(FailActivity request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::fail_activity, std::move(request), std::move(reply));
+}
+
+void Node::cancel_activity(CancelActivity request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::cancel_activity, std::move(request), std::move(reply));
+}
+
+void Node::heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::heartbeat_activity, std::move(request), std::move(reply));
+}
+
+void Node::query_workflow(QueryRequest request, Reply<QueryResult> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::query_workflow, std::move(request), std::move(reply));
+}
+
+void Node::answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) {
+  // A query's id begins with the number of the shard that asks.
+  uint32_t number = 0;
+  const std::string prefix = query_id.substr(0, query_id.find('-'));
+  if (!absl::SimpleAtoi(prefix, &number) || number >= shards_.size()) {
+    reply(errors::not_found("query task not found, or already expired"));
+    return;
+  }
+  auto& shard = *shards_[number];
+  shard.executor().post([&shard, query_id = std::move(query_id), answer = std::move(answer),
+                         reply = std::move(reply)]() mutable {
+    shard.answer_query(query_id, std::move(answer), std::move(reply));
+  });
+}
+
+void Node::shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) {
+  auto left = std::make_shared<std::atomic<size_t>>(shards_.size());
+  auto answer = std::make_shared<Reply<Done>>(std::move(reply));
+  for (auto& shard : shards_) {
+    shard->executor().post([&shard = *shard, request, left, answer] {
+      shard.shut_down_worker(request);
+      if (--*left == 0) (*answer)(Done{});
+    });
+  }
+}
+
+}  // namespace fairlead::shard

@@ -1,0 +1,96 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "base/random.h"
+#include "history/codec.h"
+#include "history/limits.h"
+#include "shard/commit_log.h"
+#include "shard/engine.h"
+#include "shard/shard.h"
+#include "shard/stored_namespaces.h"
+#include "store/store.h"
+
+namespace fairlead::shard {
+
+struct NodeOptions {
+  uint16_t shards = 16;
+  size_t cache_bytes = 64 << 20;
+  // Requests under way; beyond it the answer is RESOURCE_EXHAUSTED. Parked polls do not count.
+  size_t requests_max = 20'000;
+  history::Limits limits;
+};
+
+// All shards of a store, behind the interface that doors use.
+class Node final : public Engine, private Peers {
+ public:
+  struct Parts {
+    store::Store* store = nullptr;
+    CommitLog* commits = nullptr;
+    Clock* clock = nullptr;
+    const history::Codec* codec = nullptr;
+    std::vector<Executor*> executors;  // shards are dealt out over them
+  };
+  Node(NodeOptions options, Parts parts, Random random);
+
+  // Reads the namespaces and begins to follow time.
+  absl::Status open();
+  // Answers everyone who waits. `done` is called when every shard has.
+  void close(std::function<void()> done);
+
+  TimeNs now() override { return parts_.clock->now(); }
+  NamespaceRegistry& namespaces() override { return namespaces_; }
+  const std::vector<std::unique_ptr<Shard>>& shards() const { return shards_; }
+  size_t requests() const { return requests_; }
+
+  void start_workflow(StartRequest request, Reply<StartResult> reply) override;
+  void signal_workflow(SignalRequest request, Reply<Done> reply) override;
+  void cancel_workflow(CancelRequest request, Reply<Done> reply) override;
+  void terminate_workflow(TerminateRequest request, Reply<Done> reply) override;
+  void describe_workflow(RunRef run, Reply<RunView> reply) override;
+  void read_history(HistoryRequest request, Reply<HistoryPage> reply) override;
+  void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply) override;
+  PollId poll_workflow_task(PollRequest request, Reply<WorkflowTask> reply) override;
+  PollId poll_activity_task(PollRequest request, Reply<ActivityTask> reply) override;
+  void cancel_poll(PollId poll) override;
+  void return_workflow_task(TaskToken token) override;
+  void return_activity_task(TaskToken token) override;
+  void complete_workflow_task(CompleteWorkflowTask request,
+                              Reply<CompleteWorkflowTaskResult> reply) override;
+  void fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) override;
+  void reset_sticky(RunRef run, Reply<Done> reply) override;
+  void complete_activity(CompleteActivity request, Reply<Done> reply) override;
+  void fail_activity(FailActivity request, Reply<Done> reply) override;
+  void cancel_activity(CancelActivity request, Reply<Done> reply) override;
+  void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) override;
+  void query_workflow(QueryRequest request, Reply<QueryResult> reply) override;
+  void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) override;
+  void shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) override;
+
+ private:
+  Shard& shard(ShardId id) override { return *shards_[id.value()]; }
+  ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
+                         const std::string& normal_name) const override;
+  Shard& shard_of_run(NamespaceNum ns, const std::string& workflow_id);
+
+  // Sends a request to the shard of its run, unless too many are under way already.
+  template <typename Request, typename Result>
+  void send(Shard& shard, void (Shard::*method)(Request, Reply<Result>), Request request,
+            Reply<Result> reply);
+  template <typename Result>
+  PollId send_poll(PollRequest request, Reply<Result> reply);
+
+  const NodeOptions options_;
+  const Parts parts_;
+  StoredNamespaces namespaces_;
+  std::vector<std::unique_ptr<Shard>> shards_;
+  std::atomic<size_t> requests_{0};
+  std::atomic<uint64_t> last_poll_{0};
+};
+
+}  // namespace fairlead::shard

@@ -1,0 +1,93 @@
+#include "shard/runs.h"
+
+#include "base/assert.h"
+#include "store/keys.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+// A protobuf object takes about three times its encoded size; the rest is maps and the entry itself.
+constexpr size_t kEntryBytes = 1024;
+constexpr size_t kActivityBytes = 1024;
+constexpr size_t kTimerBytes = 200;
+
+}  // namespace
+
+RunEntry* RunCache::find(const std::string& key) {
+  const auto found = entries_.find(key);
+  if (found != entries_.end()) {
+    auto* entry = found->second.get();
+    lru_.splice(lru_.begin(), lru_, entry->lru);
+    return entry;
+  }
+  const auto row = store_->get(store::keys::run(shard_, key));
+  FL_ASSERT(row.ok(), "the store can be read");
+  if (!row->has_value()) return nullptr;
+  auto entry = std::make_unique<RunEntry>();
+  entry->key = key;
+  FL_ASSERT(entry->run.state.ParseFromString(**row), "a run's row is a run's state");
+  const auto range = store::keys::pending(shard_, key);
+  const size_t kind_at = range.begin.size();
+  const auto status =
+      store_->scan(range.begin, range.end, [&](std::string_view row_key, std::string_view value) {
+        if (row_key[kind_at] == 'a') {
+          model::ActivityState activity;
+          FL_ASSERT(activity.ParseFromArray(value.data(), static_cast<int>(value.size())),
+                    "an activity's row is an activity");
+          entry->run.add_loaded(std::move(activity));
+        } else {
+          model::TimerState timer;
+          FL_ASSERT(timer.ParseFromArray(value.data(), static_cast<int>(value.size())),
+                    "a timer's row is a timer");
+          entry->run.add_loaded(std::move(timer));
+        }
+        return true;
+      });
+  FL_ASSERT(status.ok(), "the store can be read");
+  return insert(std::move(entry));
+}
+
+RunEntry* RunCache::create(const std::string& key) {
+  auto entry = std::make_unique<RunEntry>();
+  entry->key = key;
+  entry->is_new = true;
+  return insert(std::move(entry));
+}
+
+RunEntry* RunCache::insert(std::unique_ptr<RunEntry> entry) {
+  auto* inserted = entry.get();
+  lru_.push_front(inserted);
+  inserted->lru = lru_.begin();
+  entries_.emplace(inserted->key, std::move(entry));
+  resize(inserted);
+  return inserted;
+}
+
+void RunCache::erase(RunEntry* entry) {
+  bytes_ -= entry->bytes;
+  lru_.erase(entry->lru);
+  const std::string key = entry->key;
+  entries_.erase(key);
+}
+
+void RunCache::resize(RunEntry* entry) {
+  bytes_ -= entry->bytes;
+  entry->bytes = kEntryBytes + entry->recent_bytes + 3 * entry->run.state.ByteSizeLong() +
+                 entry->run.activities.size() * kActivityBytes +
+                 entry->run.timers.size() * kTimerBytes;
+  bytes_ += entry->bytes;
+  if (bytes_ > bytes_max_) evict(entry);
+}
+
+void RunCache::evict(const RunEntry* except) {
+  auto at = lru_.end();
+  while (bytes_ > bytes_max_ && at != lru_.begin()) {
+    auto* entry = *--at;
+    if (entry == except || entry->is_pinned()) continue;
+    ++at;
+    erase(entry);
+  }
+}
+
+}  // namespace fairlead::shard

@@ -1,0 +1,423 @@
+#include "shard/shard.h"
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "history/deadlines.h"
+#include "store/keys.h"
+
+namespace fairlead::shard {
+
+namespace {
+constexpr size_t kWakeupsPerTick = 256;
+constexpr DurationNs kSweepEvery = kMinute;
+}  // namespace
+
+Shard::Shard(ShardId id, Executor* executor, World world, Random random)
+    : id_(id),
+      executor_(executor),
+      world_(world),
+      random_(random),
+      runs_(id, world.store, world.cache_bytes),
+      wakeups_(id, world.store),
+      queues_(QueueHost::Env{
+          .shard = id,
+          .store = world.store,
+          .clock = world.clock,
+          .alarms = &alarms_,
+          .dispatch =
+              [this](PollPtr poll, QueueAddress queue, queue::Waiting waiting) {
+                run_on(waiting.task.shard, [poll = std::move(poll), queue = std::move(queue),
+                                            owner = id_, waiting](Shard& shard) mutable {
+                  shard.start_task(std::move(poll), std::move(queue), owner, waiting);
+                });
+              },
+          .dispatch_query =
+              [this](PollPtr poll, QueueAddress queue, DirectQuery query) {
+                const ShardId home = query.shard;
+                run_on(home, [poll = std::move(poll), queue = std::move(queue),
+                              query = std::move(query)](Shard& shard) mutable {
+                  shard.start_query(std::move(poll), std::move(queue), std::move(query));
+                });
+              },
+          .sticky_lost =
+              [this](const queue::Task& task) {
+                run_on(task.shard, [task](Shard& shard) { shard.release_sticky_task(task); });
+              },
+      }) {}
+
+void Shard::open() {
+  sweep_at_ = now() + kSweepEvery;
+  tick();
+}
+
+void Shard::close() {
+  is_closed_ = true;
+  queues_.answer_all_polls();
+  alarms_.run_due(kNever);
+}
+
+void Shard::run_on(ShardId target, absl::AnyInvocable<void(Shard&)> job) {
+  Shard& shard = world_.peers->shard(target);
+  if (shard.executor().is_current()) {
+    job(shard);
+    return;
+  }
+  shard.executor().post([&shard, job = std::move(job)]() mutable {
+    job(shard);
+    shard.schedule_tick();
+  });
+}
+
+ShardId Shard::owner_of(const QueueAddress& queue) const {
+  return world_.peers->shard_of_queue(queue.name.ns, static_cast<model::TaskKind>(queue.name.type),
+                                      queue.normal);
+}
+
+DurationNs Shard::retention(const RunEntry& entry) const {
+  const auto row = world_.namespaces->find_by_num(entry.run.state.namespace_num());
+  return row == nullptr ? 0 : row->retention_ns();
+}
+
+// --- Runs ---------------------------------------------------------------------------------------
+
+absl::StatusOr<std::string> Shard::current_run(NamespaceNum ns, const std::string& workflow_id) {
+  const auto starting = starting_.find(std::make_pair(ns, workflow_id));
+  if (starting != starting_.end()) return starting->second;
+  const auto row = world_.store->get(store::keys::current_run(id_, ns, workflow_id));
+  if (!row.ok()) return errors::unavailable(row.status().ToString());
+  if (!row->has_value()) return errors::workflow_not_found(workflow_id);
+  return **row;
+}
+
+absl::StatusOr<std::string> Shard::resolve(const RunRef& run) {
+  if (run.run_id.empty()) return current_run(run.ns, run.workflow_id);
+  auto key = uuid_to_bytes(run.run_id);
+  if (key.empty()) return errors::invalid_argument("Invalid RunId.");
+  return key;
+}
+
+void Shard::with_entry(const std::string& key, Use use, absl::AnyInvocable<void()> absent) {
+  auto* entry = runs_.find(key);
+  if (entry == nullptr) {
+    absent();
+  } else if (entry->is_locked) {
+    entry->waiting.push_back(
+        [this, key, use = std::move(use), absent = std::move(absent)]() mutable {
+          with_entry(key, std::move(use), std::move(absent));
+        });
+  } else {
+    use(*entry);
+  }
+}
+
+void Shard::with_run(RunRef run, Use use, Refuse refuse) {
+  const auto key = resolve(run);
+  if (!key.ok()) {
+    refuse(key.status());
+    return;
+  }
+  auto* entry = runs_.find(*key);
+  const bool is_asked_for = entry != nullptr && entry->run.state.workflow_id() == run.workflow_id &&
+                            entry->run.state.namespace_num() == run.ns.value();
+  if (!is_asked_for) {
+    refuse(run.run_id.empty() ? errors::workflow_not_found(run.workflow_id)
+                              : errors::run_not_found(run.workflow_id, run.run_id));
+    return;
+  }
+  const std::string found = *key;
+  with_entry(found, std::move(use), [] {});
+}
+
+// --- Steps --------------------------------------------------------------------------------------
+
+Shard::StepPtr Shard::begin(RunEntry& entry) {
+  auto step = std::make_unique<Step>();
+  add_part(*step, entry);
+  return step;
+}
+
+Step::Part& Shard::add_part(Step& step, RunEntry& entry) {
+  FL_ASSERT(!entry.is_locked, "one step at a time on a run");
+  entry.is_locked = true;
+  step.parts.push_back(std::make_unique<Step::Part>(
+      Step::Part{&entry, history::Transaction(&entry.run, world_.codec, world_.limits, now(),
+                                              retention(entry))}));
+  return *step.parts.back();
+}
+
+void Shard::finish(StepPtr step) {
+  for (auto& part : step->parts) {
+    part->tx.finish();
+    drop_tasks(*step, *part);
+  }
+  offer_tasks(std::move(step));
+}
+
+void Shard::drop_tasks(Step& step, Step::Part& part) {
+  const NamespaceNum ns(part.entry->run.state.namespace_num());
+  for (const auto& drop : part.tx.drops()) {
+    const auto queue = address_of(ns, drop.kind, drop.place.queue());
+    const queue::Place place{drop.place.level(), TaskSeq(drop.place.seq())};
+    const ShardId owner = owner_of(queue);
+    step.batch.erase(store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level),
+                                       place.seq));
+    run_on(owner, [queue, place](Shard& shard) { shard.queues_.remove(queue, place); });
+  }
+}
+
+// Offers the step's new tasks to their queues, one after the other. A queue on this executor answers at
+// once; for one elsewhere the step travels there and back, with its runs locked meanwhile.
+void Shard::offer_tasks(StepPtr step) {
+  for (auto& part : step->parts) {
+    auto& offers = part->tx.offers();
+    while (part->next_offer < offers.size()) {
+      const history::TaskOffer offer = offers[part->next_offer];
+      const auto queue = address_of(NamespaceNum(part->entry->run.state.namespace_num()),
+                                    offer.kind, offer.queue);
+      const uint32_t level = queue::effective_level(offer.priority);
+      Shard& owner = world_.peers->shard(owner_of(queue));
+      if (owner.executor().is_current()) {
+        settle_offer(*step, *part, offer, queue, owner.queues_.offer(queue, level));
+        continue;
+      }
+      auto* current = part.get();
+      owner.executor().post([this, &owner, current, offer, queue, level,
+                             step = std::move(step)]() mutable {
+        auto offered = owner.queues_.offer(queue, level);
+        executor_->post([this, current, offer, queue, offered = std::move(offered),
+                         step = std::move(step)]() mutable {
+          settle_offer(*step, *current, offer, queue, std::move(offered));
+          offer_tasks(std::move(step));
+        });
+      });
+      return;
+    }
+  }
+  write(std::move(step));
+}
+
+void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
+                         const QueueAddress& queue, QueueHost::Offered offered) {
+  auto& run = part.entry->run;
+  if (offered.poll != nullptr) {
+    ++stats_.tasks_matched_at_once;
+    ++part.next_offer;
+    const bool is_wanted =
+        begin_taken_task(step, part, *offered.poll, offer.kind, offer.scheduled_id, offer.stamp,
+                         offered.poll_from_sticky);
+    FL_ASSERT(is_wanted, "a task is wanted in the step that makes it");
+    answer_taken_task(step, part, std::move(offered.poll), offer.kind, offer.scheduled_id,
+                      offered.poll_from_sticky, 0);
+    return;
+  }
+  if (!offered.place.has_value()) {
+    // The sticky worker is gone: everyone may have the task, and nothing waits for that worker.
+    FL_ASSERT(queue.is_sticky(), "a normal queue refuses nobody");
+    auto& again = part.tx.offers()[part.next_offer].queue;
+    again.Clear();
+    again.set_name(run.state.task_queue());
+    run.state.mutable_workflow_task()->set_schedule_to_start_deadline_ns(0);
+    return;
+  }
+
+  ++part.next_offer;
+  model::TaskPlace place;
+  *place.mutable_queue() = offer.queue;
+  place.set_level(offered.place->level);
+  place.set_seq(offered.place->seq.value());
+  if (offer.kind == model::WORKFLOW_TASK) {
+    *run.state.mutable_workflow_task()->mutable_place() = std::move(place);
+  } else {
+    *part.tx.touch(*run.find_activity(offer.scheduled_id)).mutable_place() = std::move(place);
+  }
+  model::TaskRow row;
+  row.set_kind(offer.kind);
+  row.set_shard(id_.value());
+  row.set_run(part.entry->key);
+  row.set_scheduled_id(offer.scheduled_id);
+  row.set_stamp(offer.stamp);
+  *row.mutable_priority() = offer.priority;
+  row.set_created_ns(part.tx.now);
+  const ShardId owner = owner_of(queue);
+  step.batch.put(store::keys::task(owner, queue.name, static_cast<uint8_t>(offered.place->level),
+                                   offered.place->seq),
+                 row.SerializeAsString());
+  queue::Task task;
+  std::copy(part.entry->key.begin(), part.entry->key.end(), task.run.begin());
+  task.scheduled_id = offer.scheduled_id;
+  task.stamp = offer.stamp;
+  task.created_ns = part.tx.now;
+  task.shard = id_;
+  step.after_write.push_back([this, owner, queue, place = *offered.place, task] {
+    run_on(owner, [queue, place, task](Shard& shard) { shard.queues_.add(queue, place, task); });
+  });
+}
+
+void Shard::write(StepPtr step) {
+  for (auto& part : step->parts) write_part(*step, *part);
+  ++stats_.steps;
+  world_.commits->write(step->batch);
+  for (auto& part : step->parts) {
+    part->entry->is_new = false;
+    const auto& state = part->entry->run.state;
+    starting_.erase(std::make_pair(NamespaceNum(state.namespace_num()), state.workflow_id()));
+  }
+  for (auto& part : step->parts) wake_waiters(*step, *part->entry);
+  for (size_t i = 0; i < step->after_write.size(); ++i) step->after_write[i]();
+  for (auto& part : step->parts) reroute_queries(*part->entry);
+  if (!step->effects.empty()) {
+    world_.commits->after_durable([effects = std::move(step->effects)]() mutable {
+      for (auto& effect : effects) effect();
+    });
+  }
+  for (auto& part : step->parts) {
+    runs_.resize(part->entry);
+    unlock(*part->entry);
+  }
+  schedule_tick();
+}
+
+void Shard::write_part(Step& step, Step::Part& part) {
+  auto& entry = *part.entry;
+  auto& run = entry.run;
+  auto& state = run.state;
+  arm(step, entry);
+  if (part.tx.closed_now()) ++stats_.runs_closed;
+  if (!part.tx.events().empty()) {
+    state.set_batches(state.batches() + 1);
+    step.batch.put(store::keys::events(id_, entry.key, part.tx.first_event_id()),
+                   part.tx.events());
+    remember_recent(entry, part.tx.first_event_id(), part.tx.events());
+  }
+  for (const int64_t id : run.touched_activities) {
+    const auto found = run.activities.find(id);
+    auto key = store::keys::pending_activity(id_, entry.key, id);
+    if (found == run.activities.end()) {
+      step.batch.erase(std::move(key));
+    } else {
+      step.batch.put(std::move(key), found->second.SerializeAsString());
+    }
+  }
+  for (const int64_t id : run.touched_timers) {
+    const auto found = run.timers.find(id);
+    auto key = store::keys::pending_timer(id_, entry.key, id);
+    if (found == run.timers.end()) {
+      step.batch.erase(std::move(key));
+    } else {
+      step.batch.put(std::move(key), found->second.SerializeAsString());
+    }
+  }
+  run.touched_activities.clear();
+  run.touched_timers.clear();
+  if (entry.is_new) {
+    step.batch.put(store::keys::current_run(id_, NamespaceNum(state.namespace_num()),
+                                            state.workflow_id()),
+                   entry.key);
+  }
+  step.batch.put(store::keys::run(id_, entry.key), state.SerializeAsString());
+}
+
+// Keeps the run's one wake-up row at or before its next deadline. A deadline that moved further away
+// leaves the row where it is; only a closed run, whose next date is days off, moves it at once.
+void Shard::arm(Step& step, RunEntry& entry) {
+  auto& state = entry.run.state;
+  const TimeNs next = history::next_deadline(entry.run);
+  const TimeNs armed = state.armed_ns();
+  if (next == kNever || (armed != 0 && (next == armed || (next > armed && entry.run.is_open())))) {
+    return;
+  }
+  if (armed != 0) wakeups_.disarm(armed, entry.key, &step.batch);
+  wakeups_.arm(next, entry.key, &step.batch);
+  state.set_armed_ns(next);
+}
+
+void Shard::unlock(RunEntry& entry) {
+  FL_ASSERT(entry.is_locked, "a step ends once");
+  entry.is_locked = false;
+  if (entry.waiting.empty()) return;
+  auto waiting = std::move(entry.waiting);
+  entry.waiting.clear();
+  executor_->post([this, waiting = std::move(waiting)]() mutable {
+    for (auto& job : waiting) job();
+    schedule_tick();
+  });
+}
+
+// --- Time ---------------------------------------------------------------------------------------
+
+void Shard::schedule_tick() {
+  if (is_closed_) return;
+  const TimeNs next = std::min({alarms_.next(), wakeups_.next(), sweep_at_});
+  if (next >= tick_at_) return;
+  tick_at_ = next;
+  executor_->post_at(next, [this, next] {
+    if (tick_at_ == next) tick();
+  });
+}
+
+void Shard::tick() {
+  if (is_closed_) return;
+  const TimeNs present = now();
+  tick_at_ = kNever;
+  alarms_.run_due(present);
+  for (const auto& due : wakeups_.take_due(present, kWakeupsPerTick)) wake(due);
+  if (present >= sweep_at_) {
+    queues_.sweep();
+    sweep_at_ = present + kSweepEvery;
+  }
+  stats_.polls_parked = queues_.parked();
+  schedule_tick();
+}
+
+void Shard::wake(const Wakeups::Due& due) {
+  with_entry(
+      due.run,
+      [this, at = due.at](RunEntry& entry) {
+        auto& state = entry.run.state;
+        if (state.armed_ns() != at) return;  // moved while it waited for a step to end
+        if (!entry.run.is_open() && state.delete_at_ns() <= now()) {
+          erase_run(entry);
+          return;
+        }
+        auto step = begin(entry);
+        wakeups_.disarm(at, entry.key, &step->batch);
+        state.set_armed_ns(0);
+        history::pass_time(step->parts[0]->tx);
+        finish(std::move(step));
+      },
+      [this, due] {
+        store::WriteBatch batch;
+        wakeups_.disarm(due.at, due.run, &batch);
+        world_.commits->write(batch);
+      });
+}
+
+void Shard::erase_run(RunEntry& entry) {
+  const auto& state = entry.run.state;
+  store::WriteBatch batch;
+  wakeups_.disarm(state.armed_ns(), entry.key, &batch);
+  const auto current =
+      store::keys::current_run(id_, NamespaceNum(state.namespace_num()), state.workflow_id());
+  const auto row = world_.store->get(current);
+  if (row.ok() && row->has_value() && **row == entry.key) batch.erase(current);
+  batch.erase(store::keys::run(id_, entry.key));
+  for (const auto& range : {store::keys::events(id_, entry.key),
+                            store::keys::request_ids(id_, entry.key)}) {
+    batch.erase_range(range.begin, range.end);
+  }
+  world_.commits->write(batch);
+  ++stats_.runs_deleted;
+  auto waiters = std::move(entry.waiters);
+  for (auto& waiter : waiters) {
+    alarms_.cancel(waiter.alarm);
+    waiter.reply(errors::run_not_found(state.workflow_id(), state.run_id()));
+  }
+  while (!entry.queries.empty()) {
+    const std::string id = entry.queries.back();
+    entry.queries.pop_back();
+    finish_query(id, errors::run_not_found(state.workflow_id(), state.run_id()));
+  }
+  runs_.erase(&entry);
+}
+
+}  // namespace fairlead::shard

@@ -1,0 +1,253 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/flat_hash_map.h"
+#include "base/error.h"
+#include "base/executor.h"
+#include "base/random.h"
+#include "history/codec.h"
+#include "history/limits.h"
+#include "history/workflow_task.h"
+#include "shard/alarms.h"
+#include "shard/commit_log.h"
+#include "shard/namespaces.h"
+#include "shard/queue_host.h"
+#include "shard/requests.h"
+#include "shard/runs.h"
+#include "shard/step.h"
+#include "shard/wakeups.h"
+
+namespace fairlead::shard {
+
+class Shard;
+
+// How shards find each other.
+class Peers {
+ public:
+  virtual ~Peers() = default;
+  virtual Shard& shard(ShardId id) = 0;
+  virtual ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
+                                 const std::string& normal_name) const = 0;
+};
+
+// What a shard needs of the world.
+struct World {
+  store::Store* store = nullptr;
+  CommitLog* commits = nullptr;
+  Clock* clock = nullptr;
+  const history::Codec* codec = nullptr;
+  const history::Limits* limits = nullptr;
+  const NamespaceRegistry* namespaces = nullptr;
+  Peers* peers = nullptr;
+  size_t cache_bytes = 16 << 20;
+};
+
+// Counters for operators; written by the shard's executor, read by anyone.
+struct ShardStats {
+  std::atomic<uint64_t> runs_started{0};
+  std::atomic<uint64_t> runs_closed{0};
+  std::atomic<uint64_t> runs_deleted{0};
+  std::atomic<uint64_t> steps{0};
+  std::atomic<uint64_t> workflow_tasks_started{0};
+  std::atomic<uint64_t> activity_tasks_started{0};
+  std::atomic<uint64_t> tasks_matched_at_once{0};
+  std::atomic<uint64_t> stale_tasks{0};
+  std::atomic<uint64_t> polls_parked{0};
+};
+
+// One slice of the runs and queues. All methods run on the shard's executor.
+class Shard {
+ public:
+  Shard(ShardId id, Executor* executor, World world, Random random);
+
+  ShardId id() const { return id_; }
+  Executor& executor() { return *executor_; }
+  QueueHost& queues() { return queues_; }
+  const ShardStats& stats() const { return stats_; }
+
+  // Begins to follow time. Call once.
+  void open();
+  // Answers everyone who waits; after that no job of this shard does anything new.
+  void close();
+
+  void start_workflow(StartRequest request, Reply<StartResult> reply);
+  void signal_workflow(SignalRequest request, Reply<Done> reply);
+  void cancel_workflow(CancelRequest request, Reply<Done> reply);
+  void terminate_workflow(TerminateRequest request, Reply<Done> reply);
+  void describe_workflow(RunRef run, Reply<RunView> reply);
+  void read_history(HistoryRequest request, Reply<HistoryPage> reply);
+  void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply);
+
+  void complete_workflow_task(CompleteWorkflowTask request, Reply<CompleteWorkflowTaskResult> reply);
+  void fail_workflow_task(FailWorkflowTask request, Reply<Done> reply);
+  void return_workflow_task(TaskToken token);
+  void reset_sticky(RunRef run, Reply<Done> reply);
+
+  void complete_activity(CompleteActivity request, Reply<Done> reply);
+  void fail_activity(FailActivity request, Reply<Done> reply);
+  void cancel_activity(CancelActivity request, Reply<Done> reply);
+  void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply);
+  void return_activity_task(TaskToken token);
+
+  void query_workflow(QueryRequest request, Reply<QueryResult> reply);
+  void answer_query(const std::string& query_id, QueryAnswer answer, Reply<Done> reply);
+
+  void poll(PollPtr poll);
+  void cancel_poll(uint64_t number);
+  void shut_down_worker(const ShutdownWorkerRequest& request);
+
+  // From a queue's owner: a poll meets a task, or a query, of one of this shard's runs.
+  void start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::Waiting waiting);
+  void start_query(PollPtr poll, QueueAddress queue, DirectQuery query);
+  void release_sticky_task(const queue::Task& task);
+
+ private:
+  struct Query {
+    std::string id;
+    std::string run;
+    std::string query;
+    Reply<QueryResult> reply;
+    Alarms::Handle deadline{};
+    Alarms::Handle sticky_deadline{};
+    std::optional<QueueAddress> waits_in;  // as a direct query
+  };
+
+  // Runs. `use` is called with the run when no other step is under way on it.
+  using Use = absl::AnyInvocable<void(RunEntry&)>;
+  using Refuse = absl::AnyInvocable<void(const absl::Status&)>;
+  void with_run(RunRef run, Use use, Refuse refuse);
+  void with_entry(const std::string& key, Use use, absl::AnyInvocable<void()> absent);
+  absl::StatusOr<std::string> resolve(const RunRef& run);
+  absl::StatusOr<std::string> current_run(NamespaceNum ns, const std::string& workflow_id);
+  // Calls `then` with the run, or with the chain's current run when a first run id is given.
+  template <typename T, typename Then>
+  void with_chain_run(RunRef run, const std::string& first_run_id, Reply<T> reply, Then then);
+
+  // Steps.
+  using StepPtr = std::unique_ptr<Step>;
+  StepPtr begin(RunEntry& entry);
+  Step::Part& add_part(Step& step, RunEntry& entry);
+  void finish(StepPtr step);
+  void offer_tasks(StepPtr step);
+  void settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
+                    const QueueAddress& queue, QueueHost::Offered offered);
+  bool begin_taken_task(Step& step, Step::Part& part, const Poll& poll, model::TaskKind kind,
+                        int64_t scheduled_id, uint64_t stamp, bool from_sticky);
+  void answer_taken_task(Step& step, Step::Part& part, PollPtr poll, model::TaskKind kind,
+                         int64_t scheduled_id, bool from_sticky, int64_t backlog);
+  void drop_tasks(Step& step, Step::Part& part);
+  void write(StepPtr step);
+  void write_part(Step& step, Step::Part& part);
+  void arm(Step& step, RunEntry& entry);
+  void unlock(RunEntry& entry);
+  void reply_after(Step& step, Job effect) { step.effects.push_back(std::move(effect)); }
+
+  // Answers.
+  WorkflowTask make_workflow_task(RunEntry& entry, bool from_sticky);
+  ActivityTask make_activity_task(RunEntry& entry, int64_t scheduled_id);
+  TaskToken make_token(const RunEntry& entry) const;
+
+  // History.
+  struct Slice {
+    std::string history;
+    int64_t next_event = 0;
+  };
+  Slice collect(const RunEntry& entry, int64_t from, int max_batches);
+  std::string event_bytes(const RunEntry& entry, int64_t event_id);
+  HistoryPage make_page(RunEntry& entry, const HistoryRequest& request);
+  bool has_page(const RunEntry& entry, const HistoryRequest& request) const;
+  void remember_recent(RunEntry& entry, int64_t first_id, const std::string& events);
+  void wake_waiters(Step& step, RunEntry& entry);
+
+  // Queries.
+  void route_query(RunEntry& entry, const std::string& id, bool may_use_sticky);
+  void finish_query(const std::string& id, absl::StatusOr<QueryResult> result);
+  void finish_queries(std::vector<std::pair<std::string, QueryAnswer>> answers);
+  void reroute_queries(RunEntry& entry);
+  void drop_sticky(RunEntry& entry);
+
+  // Workflow tasks.
+  void refuse_completion(RunEntry& entry, const CommandError& error, const std::string& identity,
+                         Reply<CompleteWorkflowTaskResult> reply);
+
+  // Activities. `then` gets the pending activity that the token means.
+  template <typename T, typename Then>
+  void with_activity(const TaskToken& token, bool must_be_started, Reply<T> reply, Then then);
+
+  void create_run(StepPtr step, StartRequest request, Reply<StartResult> reply);
+
+  // Time.
+  void tick();
+  void schedule_tick();
+  void wake(const Wakeups::Due& due);
+  void erase_run(RunEntry& entry);
+
+  DurationNs retention(const RunEntry& entry) const;
+  TimeNs now() const { return world_.clock->now(); }
+  // Runs `job` where the shard lives: at once if that is here.
+  void run_on(ShardId shard, absl::AnyInvocable<void(Shard&)> job);
+  ShardId owner_of(const QueueAddress& queue) const;
+
+  const ShardId id_;
+  Executor* const executor_;
+  const World world_;
+  Random random_;
+  ShardStats stats_;
+  Alarms alarms_;
+  RunCache runs_;
+  Wakeups wakeups_;
+  QueueHost queues_;
+  // Runs being started whose current-run row is not written yet.
+  absl::flat_hash_map<std::pair<NamespaceNum, std::string>, std::string> starting_;
+  absl::btree_map<std::string, Query> queries_;
+  uint64_t last_query_ = 0;
+  uint64_t last_waiter_ = 0;
+  TimeNs tick_at_ = kNever;
+  TimeNs sweep_at_ = 0;
+  bool is_closed_ = false;
+};
+
+template <typename T, typename Then>
+void Shard::with_chain_run(RunRef run, const std::string& first_run_id, Reply<T> reply, Then then) {
+  if (!first_run_id.empty()) run.run_id.clear();
+  auto shared = std::make_shared<Reply<T>>(std::move(reply));
+  with_run(
+      run,
+      [first_run_id, shared, then = std::move(then)](RunEntry& entry) mutable {
+        if (!first_run_id.empty() && entry.run.state.first_run_id() != first_run_id) {
+          (*shared)(errors::not_found("workflow execution not found"));
+          return;
+        }
+        then(entry, std::move(*shared));
+      },
+      [shared](const absl::Status& status) { (*shared)(status); });
+}
+
+template <typename T, typename Then>
+void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T> reply, Then then) {
+  with_chain_run(
+      RunRef{token.ns, token.workflow_id, token.run_id}, "", std::move(reply),
+      [token, must_be_started, then = std::move(then)](RunEntry& entry, Reply<T> answer) mutable {
+        if (!entry.run.is_open()) {
+          answer(errors::workflow_completed());
+          return;
+        }
+        auto* activity = token.scheduled_id != 0 ? entry.run.find_activity(token.scheduled_id)
+                                                 : entry.run.find_activity(token.activity_id);
+        const bool is_started = activity != nullptr && activity->started_ns() != 0;
+        const bool is_this_attempt = activity != nullptr && (token.scheduled_id == 0 ||
+                                                             activity->attempt() == token.attempt);
+        if (activity == nullptr || !is_this_attempt || (must_be_started && !is_started)) {
+          answer(errors::activity_not_found());
+          return;
+        }
+        then(entry, *activity, std::move(answer));
+      });
+}
+
+}  // namespace fairlead::shard

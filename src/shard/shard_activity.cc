@@ -1,0 +1,112 @@
+// What workers and clients answer to activity tasks.
+
+#include "base/error.h"
+#include "history/activity.h"
+#include "shard/shard.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+model::Failure size_limit_failure(const char* message) {
+  model::Failure failure;
+  failure.set_kind(model::Failure::SERVER);
+  failure.set_message(message);
+  failure.set_non_retryable(true);
+  return failure;
+}
+
+}  // namespace
+
+void Shard::complete_activity(CompleteActivity request, Reply<Done> reply) {
+  const auto token = request.token;
+  // Found by its id, an activity may be completed before any worker has taken it.
+  const bool must_be_started = token.scheduled_id != 0;
+  with_activity(token, must_be_started, std::move(reply),
+                [this, request = std::move(request)](
+                    RunEntry& entry, model::ActivityState& activity, Reply<Done> answer) mutable {
+                  auto step = begin(entry);
+                  auto& tx = step->parts[0]->tx;
+                  if (activity.started_ns() == 0) {
+                    activity.set_started_ns(tx.now);
+                    activity.set_started_identity(request.identity);
+                  }
+                  if (static_cast<int64_t>(request.door.size()) > world_.limits->blob_bytes) {
+                    history::fail_activity(
+                        tx, activity, request.identity,
+                        size_limit_failure("Complete result exceeds size limit."));
+                  } else {
+                    history::complete_activity(tx, activity, request.identity,
+                                               std::move(request.door));
+                  }
+                  reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+                  finish(std::move(step));
+                });
+}
+
+void Shard::fail_activity(FailActivity request, Reply<Done> reply) {
+  const auto token = request.token;
+  with_activity(token, true, std::move(reply),
+                [this, request = std::move(request)](
+                    RunEntry& entry, model::ActivityState& activity, Reply<Done> answer) mutable {
+                  auto step = begin(entry);
+                  auto& tx = step->parts[0]->tx;
+                  if (request.heartbeat_details.has_value()) {
+                    activity.set_heartbeat_details(std::move(*request.heartbeat_details));
+                  }
+                  history::fail_activity(tx, activity, request.identity,
+                                         std::move(request.failure));
+                  reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+                  finish(std::move(step));
+                });
+}
+
+void Shard::cancel_activity(CancelActivity request, Reply<Done> reply) {
+  const auto token = request.token;
+  with_activity(token, true, std::move(reply),
+                [this, request = std::move(request)](
+                    RunEntry& entry, model::ActivityState& activity, Reply<Done> answer) mutable {
+                  if (!activity.cancel_requested()) {
+                    answer(errors::invalid_argument(
+                        "the activity's cancellation was not requested; complete or fail it"));
+                    return;
+                  }
+                  auto step = begin(entry);
+                  history::cancel_activity(step->parts[0]->tx, activity, request.identity,
+                                           std::move(request.door));
+                  reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+                  finish(std::move(step));
+                });
+}
+
+void Shard::heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) {
+  const auto token = request.token;
+  with_activity(
+      token, true, std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, model::ActivityState& activity,
+                                           Reply<HeartbeatResult> answer) mutable {
+        auto step = begin(entry);
+        auto& tx = step->parts[0]->tx;
+        HeartbeatResult result{activity.cancel_requested()};
+        if (request.oversize) {
+          result.cancel_requested = true;
+          history::fail_activity(tx, activity, activity.started_identity(),
+                                 size_limit_failure("Heartbeat details exceed size limit."));
+        } else {
+          history::heartbeat_activity(tx, activity, std::move(request.details));
+        }
+        reply_after(*step, [answer = std::move(answer), result]() mutable { answer(result); });
+        finish(std::move(step));
+      });
+}
+
+void Shard::return_activity_task(TaskToken token) {
+  with_activity(token, true, Reply<Done>([](absl::StatusOr<Done>) {}),
+                [this](RunEntry& entry, model::ActivityState& activity, Reply<Done>) {
+                  auto step = begin(entry);
+                  history::return_activity(step->parts[0]->tx, activity);
+                  finish(std::move(step));
+                });
+}
+
+}  // namespace fairlead::shard

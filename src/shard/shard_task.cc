@@ -1,0 +1,318 @@
+// Handing out tasks, and what workers answer to workflow tasks.
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "history/activity.h"
+#include "history/commands.h"
+#include "history/lifecycle.h"
+#include "shard/shard.h"
+#include "store/keys.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+constexpr int kFirstPageBatches = 256;
+
+history::WorkflowTaskId task_id(const TaskToken& token) {
+  return {token.scheduled_id, token.started_id, token.attempt, token.started_ns};
+}
+
+model::Failure server_failure(const std::string& message) {
+  model::Failure failure;
+  failure.set_kind(model::Failure::SERVER);
+  failure.set_message(message);
+  return failure;
+}
+
+}  // namespace
+
+TaskToken Shard::make_token(const RunEntry& entry) const {
+  TaskToken token;
+  token.ns = NamespaceNum(entry.run.state.namespace_num());
+  token.workflow_id = entry.run.state.workflow_id();
+  token.run_id = entry.run.state.run_id();
+  return token;
+}
+
+WorkflowTask Shard::make_workflow_task(RunEntry& entry, bool from_sticky) {
+  const auto& state = entry.run.state;
+  const auto& task = state.workflow_task();
+  WorkflowTask answer;
+  answer.token = make_token(entry);
+  answer.token.scheduled_id = task.scheduled_id();
+  answer.token.started_id = task.started_id();
+  answer.token.attempt = task.attempt();
+  answer.token.started_ns = task.started_ns();
+  answer.workflow_type = state.workflow_type();
+  answer.previous_started_id = state.last_completed_task_started_id();
+  answer.task_queue = state.task_queue();
+  answer.scheduled_ns = task.scheduled_ns();
+  answer.started_ns = task.started_ns();
+  // A sticky worker remembers everything up to the task that it completed last.
+  const int64_t from = from_sticky ? state.last_completed_task_started_id() + 1 : 1;
+  auto slice = collect(entry, from, kFirstPageBatches);
+  answer.history = std::move(slice.history);
+  if (slice.next_event < state.next_event_id()) {
+    answer.next_history_event = slice.next_event;
+  } else {
+    answer.history.append(history::virtual_events(entry.run, *world_.codec));
+  }
+  for (const auto& id : entry.queries) answer.queries.push_back({id, queries_.at(id).query});
+  return answer;
+}
+
+ActivityTask Shard::make_activity_task(RunEntry& entry, int64_t scheduled_id) {
+  const auto* activity = entry.run.find_activity(scheduled_id);
+  FL_ASSERT(activity != nullptr, "the activity was started in this step");
+  ActivityTask answer;
+  answer.token = make_token(entry);
+  answer.token.scheduled_id = scheduled_id;
+  answer.token.attempt = activity->attempt();
+  answer.token.started_ns = activity->started_ns();
+  answer.token.activity_id = activity->scheduled().activity_id();
+  answer.namespace_id = entry.run.state.namespace_id();
+  answer.workflow_type = entry.run.state.workflow_type();
+  answer.activity = *activity;
+  answer.priority =
+      history::merge_priority(entry.run.state.priority(), activity->scheduled().priority());
+  answer.scheduled_event = event_bytes(entry, scheduled_id);
+  return answer;
+}
+
+bool Shard::begin_taken_task(Step& step, Step::Part& part, const Poll& poll, model::TaskKind kind,
+                             int64_t scheduled_id, uint64_t stamp, bool from_sticky) {
+  const history::Taker taker{poll.request.identity, make_uuid(random_, part.tx.now), from_sticky};
+  if (kind == model::WORKFLOW_TASK) return history::start_workflow_task(part.tx, stamp, taker);
+  return history::start_activity(part.tx, scheduled_id, stamp, taker) != nullptr;
+}
+
+void Shard::answer_taken_task(Step& step, Step::Part& part, PollPtr poll, model::TaskKind kind,
+                              int64_t scheduled_id, bool from_sticky, int64_t backlog) {
+  auto* entry = part.entry;
+  auto* owner = &step;
+  step.after_write.push_back([this, owner, entry, poll = std::move(poll), kind, scheduled_id,
+                              from_sticky, backlog]() mutable {
+    if (kind == model::WORKFLOW_TASK) {
+      ++stats_.workflow_tasks_started;
+      auto answer = make_workflow_task(*entry, from_sticky);
+      answer.backlog_hint = backlog;
+      reply_after(*owner, [poll = std::move(poll), answer = std::move(answer)]() mutable {
+        std::get<Reply<WorkflowTask>>(poll->reply)(std::move(answer));
+      });
+    } else {
+      ++stats_.activity_tasks_started;
+      reply_after(*owner, [poll = std::move(poll),
+                           answer = make_activity_task(*entry, scheduled_id)]() mutable {
+        std::get<Reply<ActivityTask>>(poll->reply)(std::move(answer));
+      });
+    }
+  });
+}
+
+void Shard::poll(PollPtr poll) {
+  if (is_closed_) {
+    poll->answer_empty();
+    return;
+  }
+  queues_.poll(std::move(poll));
+  schedule_tick();
+}
+
+void Shard::cancel_poll(uint64_t number) { queues_.cancel_poll(number); }
+
+void Shard::shut_down_worker(const ShutdownWorkerRequest& request) {
+  queues_.shut_down_worker(request);
+  schedule_tick();
+}
+
+void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::Waiting waiting) {
+  const std::string key(waiting.task.run.begin(), waiting.task.run.end());
+  // Both endings below need the poll, and only one of them runs.
+  auto held = std::make_shared<PollPtr>(std::move(poll));
+  const auto stale = [this, held, queue, owner, place = waiting.place] {
+    ++stats_.stale_tasks;
+    run_on(owner, [held, queue, owner, place, commits = world_.commits](Shard& shard) {
+      store::WriteBatch batch;
+      batch.erase(
+          store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level), place.seq));
+      commits->write(batch);
+      shard.queues_.stale(std::move(*held), queue, place);
+    });
+  };
+  with_entry(
+      key,
+      [this, held, stale, queue, owner, waiting](RunEntry& entry) {
+        auto step = begin(entry);
+        auto& part = *step->parts[0];
+        const auto kind = static_cast<model::TaskKind>(queue.name.type);
+        if (!begin_taken_task(*step, part, **held, kind, waiting.task.scheduled_id,
+                              waiting.task.stamp, queue.is_sticky())) {
+          unlock(entry);
+          stale();
+          return;
+        }
+        step->batch.erase(store::keys::task(
+            owner, queue.name, static_cast<uint8_t>(waiting.place.level), waiting.place.seq));
+        answer_taken_task(*step, part, std::move(*held), kind, waiting.task.scheduled_id,
+                          queue.is_sticky(), 0);
+        step->after_write.push_back([this, owner, queue, place = waiting.place] {
+          run_on(owner, [queue, place](Shard& shard) { shard.queues_.started(queue, place); });
+        });
+        finish(std::move(step));
+      },
+      stale);
+}
+
+void Shard::release_sticky_task(const queue::Task& task) {
+  with_entry(
+      std::string(task.run.begin(), task.run.end()),
+      [this, stamp = task.stamp](RunEntry& entry) {
+        const auto& state = entry.run.state;
+        const bool is_waiting = entry.run.is_open() && state.has_workflow_task() &&
+                                !entry.run.has_started_task() &&
+                                state.workflow_task().stamp() == stamp;
+        if (!is_waiting) return;
+        auto step = begin(entry);
+        history::release_sticky_task(step->parts[0]->tx);
+        finish(std::move(step));
+      },
+      [] {});
+}
+
+void Shard::refuse_completion(RunEntry& entry, const CommandError& error,
+                              const std::string& identity,
+                              Reply<CompleteWorkflowTaskResult> reply) {
+  const auto status = errors::invalid_argument(error.message);
+  const bool is_unhandled =
+      error.cause == static_cast<int>(history::FailedCause::kUnhandledCommand);
+  if (entry.run.state.workflow_task().attempt() > 1 && !is_unhandled && !error.terminates) {
+    // A retry that fails again the same way leaves no trace: it runs into its timeout.
+    reply(status);
+    return;
+  }
+  auto step = begin(entry);
+  auto& tx = step->parts[0]->tx;
+  history::TaskFailure failure;
+  failure.cause = error.cause;
+  failure.failure = server_failure(error.message);
+  failure.identity = identity;
+  history::fail_workflow_task(tx, std::move(failure));
+  if (is_unhandled) tx.state().set_close_refused(true);
+  if (error.terminates) history::terminate_by_server(tx, error.message);
+  reply_after(*step, [reply = std::move(reply), status]() mutable { reply(status); });
+  finish(std::move(step));
+}
+
+void Shard::complete_workflow_task(CompleteWorkflowTask request,
+                                   Reply<CompleteWorkflowTaskResult> reply) {
+  const RunRef run{request.token.ns, request.token.workflow_id, request.token.run_id};
+  with_chain_run(run, "", std::move(reply), [this, request = std::move(request)](
+                                                RunEntry& entry,
+                                                Reply<CompleteWorkflowTaskResult> answer) mutable {
+    if (!history::holds_workflow_task(entry.run, task_id(request.token))) {
+      answer(errors::workflow_task_not_found());
+      return;
+    }
+    if (!request.bad_command.has_value()) {
+      if (auto refusal =
+              history::check_commands(entry.run, *world_.limits, &request.commands)) {
+        request.bad_command = CommandError{static_cast<int>(refusal->cause), refusal->message};
+      }
+    }
+    if (request.bad_command.has_value()) {
+      refuse_completion(entry, *request.bad_command, request.identity, std::move(answer));
+      return;
+    }
+
+    auto step = begin(entry);
+    auto& part = *step->parts[0];
+    auto& tx = part.tx;
+    auto& state = tx.state();
+    const TimeNs original = state.workflow_task().original_scheduled_ns();
+    const bool is_heartbeat = request.force_new_task && request.commands.empty();
+    if (is_heartbeat && now() > add_saturated(original, world_.limits->workflow_task_heartbeat)) {
+      history::time_out_workflow_task(tx);
+      reply_after(*step, [answer = std::move(answer)]() mutable {
+        answer(errors::not_found("workflow task heartbeat timeout"));
+      });
+      finish(std::move(step));
+      return;
+    }
+
+    const int64_t completed_id = history::complete_workflow_task(tx, request.door);
+    if (request.sticky.has_value()) {
+      *state.mutable_sticky() = std::move(*request.sticky);
+    } else {
+      state.clear_sticky();
+    }
+    history::apply_commands(tx, std::move(request.commands), completed_id);
+    if (request.force_new_task && entry.run.is_open()) tx.want_task();
+    tx.schedule_wanted_task();
+    if (is_heartbeat && state.has_workflow_task()) {
+      state.mutable_workflow_task()->set_original_scheduled_ns(original);
+    }
+    step->after_write.push_back([this, answers = std::move(request.query_answers)]() mutable {
+      finish_queries(std::move(answers));
+    });
+
+    auto result = std::make_shared<CompleteWorkflowTaskResult>();
+    if (request.return_new_task && state.has_workflow_task()) {
+      // The worker takes the next task along; it is in no queue yet.
+      auto& offers = tx.offers();
+      offers.erase(std::remove_if(offers.begin(), offers.end(),
+                                  [](const history::TaskOffer& offer) {
+                                    return offer.kind == model::WORKFLOW_TASK;
+                                  }),
+                   offers.end());
+      history::start_workflow_task(
+          tx, state.workflow_task().stamp(),
+          {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
+      ++stats_.workflow_tasks_started;
+      step->after_write.push_back([this, &entry, result] {
+        if (entry.run.has_started_task()) result->new_task = make_workflow_task(entry, true);
+      });
+    }
+    reply_after(*step, [answer = std::move(answer), result]() mutable {
+      answer(std::move(*result));
+    });
+    finish(std::move(step));
+  });
+}
+
+void Shard::fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) {
+  const RunRef run{request.token.ns, request.token.workflow_id, request.token.run_id};
+  with_chain_run(
+      run, "", std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
+        if (!history::holds_workflow_task(entry.run, task_id(request.token))) {
+          answer(errors::workflow_task_not_found());
+          return;
+        }
+        auto step = begin(entry);
+        history::fail_workflow_task(
+            step->parts[0]->tx, {request.cause, std::move(request.failure),
+                                 std::move(request.identity), std::move(request.door)});
+        reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+        finish(std::move(step));
+      });
+}
+
+// The worker never got the task. Its start is in the history, so it ends there too: as if its time had
+// run out, only without the wait.
+void Shard::return_workflow_task(TaskToken token) {
+  const RunRef run{token.ns, token.workflow_id, token.run_id};
+  with_run(
+      run,
+      [this, token](RunEntry& entry) {
+        if (!history::holds_workflow_task(entry.run, task_id(token))) return;
+        auto step = begin(entry);
+        history::time_out_workflow_task(step->parts[0]->tx);
+        finish(std::move(step));
+      },
+      [](const absl::Status&) {});
+}
+
+}  // namespace fairlead::shard

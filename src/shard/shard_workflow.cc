@@ -1,0 +1,226 @@
+// Starting, signalling, cancelling, terminating and describing runs.
+
+#include "absl/strings/str_cat.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "history/lifecycle.h"
+#include "shard/shard.h"
+#include "store/keys.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+absl::Status already_started(const model::RunState& run, std::string_view message) {
+  return errors::workflow_already_started(message, run.start_request_id(), run.run_id(),
+                                          run.first_run_id());
+}
+
+std::string ids_of(const model::RunState& run) {
+  return absl::StrCat(" WorkflowId: ", run.workflow_id(), ", RunId: ", run.run_id(), ".");
+}
+
+// Whether the reuse policy lets a new run follow this closed one.
+absl::Status check_reuse(const model::RunState& closed, ReusePolicy policy) {
+  if (policy == ReusePolicy::kRejectDuplicate) {
+    return already_started(
+        closed, absl::StrCat("Workflow execution already finished.", ids_of(closed),
+                             " Workflow Id reuse policy: reject duplicate workflow Id."));
+  }
+  if (policy == ReusePolicy::kAllowDuplicateFailedOnly && closed.status() == model::COMPLETED) {
+    return already_started(
+        closed,
+        absl::StrCat("Workflow execution already finished successfully.", ids_of(closed),
+                     " Workflow Id reuse policy: allow duplicate workflow Id if last run failed."));
+  }
+  return absl::OkStatus();
+}
+
+StartResult result_of(const model::RunState& run, bool started) {
+  return {run.run_id(), run.first_run_id(), started, run.status()};
+}
+
+void fill_state(model::RunState* state, const StartRequest& request, const std::string& run_id) {
+  state->set_namespace_num(request.ns.value());
+  state->set_namespace_id(request.namespace_id);
+  state->set_workflow_id(request.workflow_id);
+  state->set_run_id(run_id);
+  state->set_first_run_id(run_id);
+  state->set_workflow_type(request.workflow_type);
+  state->set_task_queue(request.task_queue);
+  state->set_execution_timeout_ns(request.execution_timeout);
+  state->set_run_timeout_ns(request.run_timeout);
+  state->set_task_timeout_ns(request.task_timeout);
+  state->set_next_event_id(1);
+  state->set_start_request_id(request.request_id);
+  *state->mutable_priority() = request.priority;
+  state->set_user_metadata(request.user_metadata);
+  for (const auto& [key, value] : request.memo) (*state->mutable_memo())[key] = value;
+  for (const auto& [key, value] : request.search_attributes) {
+    (*state->mutable_search_attributes())[key] = value;
+  }
+}
+
+}  // namespace
+
+void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
+  const auto current = current_run(request.ns, request.workflow_id);
+  if (!current.ok() && !absl::IsNotFound(current.status())) {
+    reply(current.status());
+    return;
+  }
+  auto* entry = current.ok() ? runs_.find(*current) : nullptr;
+  if (entry == nullptr) {
+    create_run(std::make_unique<Step>(), std::move(request), std::move(reply));
+    return;
+  }
+  if (entry->is_locked) {
+    entry->waiting.push_back(
+        [this, request = std::move(request), reply = std::move(reply)]() mutable {
+          start_workflow(std::move(request), std::move(reply));
+        });
+    return;
+  }
+
+  const auto& run = entry->run.state;
+  // The answer speaks of what an earlier step wrote, so it waits for that to be durable.
+  const auto answer = [&](absl::StatusOr<StartResult> result) {
+    world_.commits->after_durable(
+        [reply = std::move(reply), result = std::move(result)]() mutable {
+          reply(std::move(result));
+        });
+  };
+  if (!request.request_id.empty() && run.start_request_id() == request.request_id) {
+    answer(result_of(run, true));
+  } else if (!entry->run.is_open()) {
+    if (const auto status = check_reuse(run, request.reuse); !status.ok()) {
+      answer(status);
+      return;
+    }
+    create_run(std::make_unique<Step>(), std::move(request), std::move(reply));
+  } else if (request.conflict == ConflictPolicy::kUseExisting) {
+    answer(result_of(run, false));
+  } else if (request.conflict == ConflictPolicy::kTerminateExisting) {
+    create_run(begin(*entry), std::move(request), std::move(reply));
+  } else {
+    answer(already_started(run,
+                           absl::StrCat("Workflow execution is already running.", ids_of(run))));
+  }
+}
+
+// Starts a new run. `step` may hold the run that it replaces, which is terminated in the same write.
+void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> reply) {
+  const std::string run_id = make_uuid(random_, now());
+  if (!step->parts.empty()) {
+    history::terminate_by_server(step->parts[0]->tx, "TerminateIfRunning WorkflowIdReusePolicy",
+                                 absl::StrCat("terminated by new runID: ", run_id));
+  }
+  if (request.request_id.empty()) request.request_id = make_uuid(random_, now());
+  auto* entry = runs_.create(uuid_to_bytes(run_id));
+  fill_state(&entry->run.state, request, run_id);
+  starting_[std::make_pair(request.ns, request.workflow_id)] = entry->key;
+  auto& part = add_part(*step, *entry);
+  history::start_run(part.tx, {request.start_delay, std::move(request.door),
+                               std::move(request.envelope)});
+  ++stats_.runs_started;
+  reply_after(*step, [reply = std::move(reply), result = result_of(entry->run.state, true)]() mutable {
+    reply(std::move(result));
+  });
+  finish(std::move(step));
+}
+
+void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {
+  const auto run = request.run;
+  auto shared = std::make_shared<Reply<Done>>(std::move(reply));
+  with_run(
+      run,
+      [this, request = std::move(request), shared](RunEntry& entry) mutable {
+        auto& answer = *shared;
+        const auto seen_key = store::keys::request_id(id_, entry.key, request.request_id);
+        if (!request.request_id.empty() && entry.run.is_open()) {
+          const auto seen = world_.store->get(seen_key);
+          if (seen.ok() && seen->has_value()) {
+            world_.commits->after_durable([shared] { (*shared)(Done{}); });
+            return;
+          }
+        }
+        auto step = begin(entry);
+        auto& tx = step->parts[0]->tx;
+        const auto status =
+            history::signal_run(tx, std::move(request.door), std::move(request.envelope));
+        if (!status.ok()) {
+          unlock(entry);
+          answer(status);
+          return;
+        }
+        if (!request.request_id.empty()) step->batch.put(seen_key, "");
+        reply_after(*step, [shared] { (*shared)(Done{}); });
+        finish(std::move(step));
+      },
+      [shared](const absl::Status& status) { (*shared)(status); });
+}
+
+void Shard::cancel_workflow(CancelRequest request, Reply<Done> reply) {
+  const auto run = request.run;
+  const auto first_run_id = request.first_run_id;
+  with_chain_run(run, first_run_id, std::move(reply),
+                 [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
+                   if (!entry.run.is_open() || entry.run.state.cancel_requested()) {
+                     world_.commits->after_durable(
+                         [answer = std::move(answer)]() mutable { answer(Done{}); });
+                     return;
+                   }
+                   auto step = begin(entry);
+                   history::request_cancel(step->parts[0]->tx, std::move(request.door),
+                                           std::move(request.envelope));
+                   reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+                   finish(std::move(step));
+                 });
+}
+
+void Shard::terminate_workflow(TerminateRequest request, Reply<Done> reply) {
+  const auto run = request.run;
+  const auto first_run_id = request.first_run_id;
+  with_chain_run(run, first_run_id, std::move(reply),
+                 [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
+                   if (!entry.run.is_open()) {
+                     answer(errors::workflow_completed());
+                     return;
+                   }
+                   auto step = begin(entry);
+                   model::Event closing;
+                   closing.set_kind(model::WORKFLOW_TERMINATED);
+                   closing.set_door(std::move(request.door));
+                   closing.set_envelope(std::move(request.envelope));
+                   closing.mutable_workflow_closed();
+                   history::terminate_run(step->parts[0]->tx, std::move(closing));
+                   reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+                   finish(std::move(step));
+                 });
+}
+
+void Shard::describe_workflow(RunRef run, Reply<RunView> reply) {
+  with_chain_run(run, "", std::move(reply), [this](RunEntry& entry, Reply<RunView> answer) {
+    RunView view;
+    view.run = entry.run.state;
+    view.run.clear_buffered();
+    for (const auto& [id, activity] : entry.run.activities) view.activities.push_back(activity);
+    world_.commits->after_durable(
+        [view = std::move(view), answer = std::move(answer)]() mutable { answer(std::move(view)); });
+  });
+}
+
+void Shard::reset_sticky(RunRef run, Reply<Done> reply) {
+  with_chain_run(run, "", std::move(reply), [this](RunEntry& entry, Reply<Done> answer) {
+    if (!entry.run.is_open()) {
+      answer(errors::workflow_completed());
+      return;
+    }
+    auto step = begin(entry);
+    step->parts[0]->tx.state().clear_sticky();
+    reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+    finish(std::move(step));
+  });
+}
+
+}  // namespace fairlead::shard

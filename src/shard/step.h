@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/executor.h"
+#include "history/transaction.h"
+#include "shard/runs.h"
+#include "store/store.h"
+
+namespace fairlead::shard {
+
+// One step of the server: what an input changes, in one write batch, and what is told to whom once
+// that batch is durable. It may touch more than one run of a shard (a start that terminates the run
+// before it).
+struct Step {
+  struct Part {
+    RunEntry* entry;
+    history::Transaction tx;
+    size_t next_offer = 0;
+  };
+
+  std::vector<std::unique_ptr<Part>> parts;
+  store::WriteBatch batch;
+  // Run after the batch is written and before it is durable, on the shard's own executor: answers that
+  // need the events of this very step are put together here.
+  std::vector<Job> after_write;
+  // Run after the batch is durable, on any thread: replies.
+  std::vector<Job> effects;
+};
+
+}  // namespace fairlead::shard
