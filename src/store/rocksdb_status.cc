@@ -14,8 +14,7 @@ absl::Status from_rocksdb(const rocksdb::Status& status, std::string_view what,
       absl::StrCat("cannot ", std::string(what), " the store in ", folder, ": ", status.ToString());
   switch (status.code()) {
     case rocksdb::Status::kCorruption:
-      return absl::DataLossError(
-          absl::StrCat(message, "; restore the folder from a backup, or find out what damaged it"));
+      return absl::DataLossError(absl::StrCat(message, "; restore the folder from a backup"));
     case rocksdb::Status::kIOError:
       if (status.IsNoSpace()) {
         return absl::ResourceExhaustedError(

@@ -52,11 +52,14 @@ void SimulatedStore::crash(Random& random) {
   failure_ = absl::OkStatus();
 }
 
-// Usually the file just ends early. At times its length was saved and some of its data was not:
-// then a stretch reads as zeros or as whatever the disk held before, with good frames behind it.
+// The extremes get a share of their own: all of it arrived, and none of it. Otherwise the file ends
+// at some byte; or its length was saved and some of its data was not, and a stretch reads as zeros
+// or as whatever the disk held before, with good frames behind it.
 void SimulatedStore::damage_log(Random& random) {
-  const size_t from = random.below(log_.size() + 1);
-  if (random.chance(0.5)) {
+  const uint64_t fate = random.below(8);
+  if (fate == 0) return;
+  const size_t from = fate == 1 ? 0 : random.below(log_.size() + 1);
+  if (fate < 5) {
     log_.resize(from);
     return;
   }
