@@ -58,6 +58,7 @@ void set_memory(const RocksDbOptions& wanted, rocksdb::Options* options) {
   options->write_buffer_size = wanted.memtable_bytes;
   options->max_write_buffer_number = 2;
   options->max_open_files = 512;
+  options->max_file_opening_threads = 2;  // 16 by default, at every start
 
   rocksdb::BlockBasedTableOptions table;
   table.block_cache = rocksdb::NewLRUCache(wanted.block_cache_bytes);

@@ -8,9 +8,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <thread>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "store/keys.h"
@@ -50,6 +53,34 @@ TEST(RocksDbStore, KeepsItsRowsAndItsShardCountWhenReopened) {
     EXPECT_EQ(rows(*store, "a", "b").size(), static_cast<size_t>(life));
     ASSERT_OK(store->write(put(absl::StrCat("a", life), "unsynced: closing the store syncs it")));
   }
+}
+
+// Shards write from their threads while the commit thread syncs. Tables small enough to be replaced
+// many times make the log change under the sync's feet.
+TEST(RocksDbStore, ThreadsMayWriteWhileAnotherSyncs) {
+  constexpr RocksDbOptions kSmall{.memtable_bytes = size_t{1} << 18};
+  constexpr int kThreads = 3;
+  constexpr int kBatches = 2'000;
+  TemporaryFolder folder;
+  {
+    const auto store = must_open(folder.path(), kSmall);
+    std::atomic<int> running = kThreads;
+    std::vector<std::thread> writers;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      writers.emplace_back([&, thread] {
+        for (int i = 0; i < kBatches; ++i) {
+          const std::string key = absl::StrCat("row", thread, " ", i);
+          EXPECT_TRUE(store->write(put(key, std::string(300, 'x'))).ok());
+          EXPECT_TRUE(store->get(key)->has_value());
+        }
+        --running;
+      });
+    }
+    while (running > 0) EXPECT_TRUE(store->sync().ok());
+    for (std::thread& writer : writers) writer.join();
+  }
+  EXPECT_EQ(rows(*must_open(folder.path(), kSmall), "row", "s").size(),
+            size_t{kThreads} * kBatches);
 }
 
 TEST(RocksDbStore, MakesAMissingFolderForItsOwnerOnly) {
