@@ -46,9 +46,10 @@ void set_durability(const RocksDbOptions& wanted, rocksdb::Options* options) {
   // (track_and_verify_wals_in_manifest has a similar aim; beside SyncWAL it raises false alarms in
   // RocksDB before 7.10.)
   options->wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  options->avoid_flush_during_recovery =
-      false;                          // one generation of logs is never mixed with the next
-  options->recycle_log_file_num = 0;  // an old log's records must not follow a new one's
+  // Replayed logs are done with: one life's logs never mix with the next one's, nor does a new
+  // log's end run into the records of an old one.
+  options->avoid_flush_during_recovery = false;
+  options->recycle_log_file_num = 0;
   options->max_total_wal_size = wanted.wal_bytes_max;
   // A failure is final for us: nothing is to be repaired behind our back.
   options->max_bgerror_resume_count = 0;
