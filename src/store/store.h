@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
@@ -39,10 +40,10 @@ class WriteBatch {
 
 // An ordered map from bytes to bytes, on disk or in memory.
 //
-// `write` makes a batch visible to every later read at once. It is durable only when a `sync` that was
-// called after the write has returned OK. Batches reach the disk in the order in which they were
-// written: after a crash the store holds all batches up to some point and nothing of any later one,
-// and that point is never before the last successful sync.
+// `write` makes a batch visible to every later read at once. It is durable only when a `sync` that
+// was called after the write has returned OK. Batches reach the disk in the order in which they
+// were written: after a crash the store holds all batches up to some point and nothing of any later
+// one, and that point is never before the last successful sync.
 //
 // Reads and writes may come from any thread. A failed write or sync is final: the store refuses
 // everything that follows, because what is on disk is no longer known.
@@ -52,7 +53,8 @@ class Store {
 
   virtual absl::StatusOr<std::optional<std::string>> get(std::string_view key) const = 0;
 
-  // Calls `visit` for each row of [begin, end) in ascending order until it returns false.
+  // Calls `visit` for each row of [begin, end) in ascending order until it returns false. The scan
+  // sees the store as it was when it began. `visit` may read the store, but must not write to it.
   using Visit = std::function<bool(std::string_view key, std::string_view value)>;
   virtual absl::Status scan(std::string_view begin, std::string_view end,
                             const Visit& visit) const = 0;

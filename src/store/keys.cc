@@ -1,0 +1,188 @@
+#include "store/keys.h"
+
+#include <limits>
+
+#include "base/assert.h"
+
+namespace fairlead::store::keys {
+namespace {
+
+// DO NOT CHANGE: on disk.
+constexpr char kMeta = 'M';
+constexpr char kNamespace = 'N';
+constexpr char kCurrentRun = 'C';
+constexpr char kRun = 'R';
+constexpr char kPending = 'P';
+constexpr char kEvents = 'E';
+constexpr char kRequestId = 'D';
+constexpr char kWakeup = 'W';
+constexpr char kTask = 'T';
+constexpr char kActivity = 'a';
+constexpr char kTimer = 't';
+
+constexpr size_t kRunBytes = 16;
+
+class Builder {
+ public:
+  Builder(char table, size_t size_hint) {
+    key_.reserve(size_hint);
+    key_.push_back(table);
+  }
+
+  template <typename Unsigned>
+  Builder& number(Unsigned value) {
+    for (int shift = static_cast<int>(sizeof(Unsigned)) * 8 - 8; shift >= 0; shift -= 8) {
+      key_.push_back(static_cast<char>(value >> shift));
+    }
+    return *this;
+  }
+  Builder& id(int64_t value) {
+    FL_ASSERT(value >= 0, "a negative number would sort after all others");
+    return number(static_cast<uint64_t>(value));
+  }
+  Builder& shard(ShardId shard) { return number(shard.value()); }
+  Builder& run(std::string_view run) {
+    FL_ASSERT(run.size() == kRunBytes, "a run in a key is the 16 bytes of its UUID");
+    return text(run);
+  }
+  Builder& text(std::string_view text) {
+    key_.append(text);
+    return *this;
+  }
+  Builder& queue(const QueueName& queue) {
+    FL_ASSERT(queue.name.size() <= std::numeric_limits<uint16_t>::max(),
+              "the doors limit a queue's name far below this");
+    number(queue.ns.value()).number(queue.type);
+    return number(static_cast<uint16_t>(queue.name.size())).text(queue.name);
+  }
+
+  std::string key() { return std::move(key_); }
+  // Everything that starts with what was built. The last byte that is not 0xff is raised by one; a
+  // table's letter is one, so there always is such a byte.
+  Range prefix() {
+    Range range{key_, key_};
+    while (range.end.back() == '\xff') range.end.pop_back();
+    ++range.end.back();
+    return range;
+  }
+
+ private:
+  std::string key_;
+};
+
+// Takes a key apart again. The store checksums its rows: a key of the wrong shape is a mistake of
+// ours, not of the disk.
+class Parser {
+ public:
+  Parser(std::string_view key, char table) : rest_(key) {
+    FL_ASSERT(!key.empty() && key.front() == table, "this key belongs to another table");
+    rest_.remove_prefix(1);
+  }
+
+  template <typename Unsigned>
+  Unsigned number() {
+    uint64_t value = 0;
+    for (const char c : text(sizeof(Unsigned))) value = value << 8 | static_cast<uint8_t>(c);
+    return static_cast<Unsigned>(value);
+  }
+  std::string_view text(size_t size) {
+    FL_ASSERT(rest_.size() >= size, "the key is too short");
+    const std::string_view text = rest_.substr(0, size);
+    rest_.remove_prefix(size);
+    return text;
+  }
+  void end() const { FL_ASSERT(rest_.empty(), "the key is too long"); }
+
+ private:
+  std::string_view rest_;
+};
+
+Builder of_run(char table, ShardId shard, std::string_view run, size_t more) {
+  Builder builder(table, 1 + sizeof(uint16_t) + kRunBytes + more);
+  builder.shard(shard).run(run);
+  return builder;
+}
+
+Builder of_queue(ShardId shard, const QueueName& queue) {
+  Builder builder(kTask, 19 + queue.name.size());
+  builder.shard(shard).queue(queue);
+  return builder;
+}
+
+}  // namespace
+
+std::string meta(std::string_view name) { return Builder(kMeta, 1 + name.size()).text(name).key(); }
+
+std::string namespace_row(std::string_view name) {
+  return Builder(kNamespace, 1 + name.size()).text(name).key();
+}
+Range namespaces() { return Builder(kNamespace, 1).prefix(); }
+
+std::string current_run(ShardId shard, NamespaceNum ns, std::string_view workflow_id) {
+  Builder builder(kCurrentRun, 7 + workflow_id.size());
+  return builder.shard(shard).number(ns.value()).text(workflow_id).key();
+}
+
+std::string run(ShardId shard, std::string_view run) { return of_run(kRun, shard, run, 0).key(); }
+Range runs(ShardId shard) { return Builder(kRun, 3).shard(shard).prefix(); }
+
+std::string pending_activity(ShardId shard, std::string_view run, int64_t scheduled_event_id) {
+  return of_run(kPending, shard, run, 9).number(kActivity).id(scheduled_event_id).key();
+}
+std::string pending_timer(ShardId shard, std::string_view run, int64_t started_event_id) {
+  return of_run(kPending, shard, run, 9).number(kTimer).id(started_event_id).key();
+}
+Range pending(ShardId shard, std::string_view run) {
+  return of_run(kPending, shard, run, 0).prefix();
+}
+
+std::string events(ShardId shard, std::string_view run, int64_t first_event_id) {
+  return of_run(kEvents, shard, run, 8).id(first_event_id).key();
+}
+Range events(ShardId shard, std::string_view run) {
+  return of_run(kEvents, shard, run, 0).prefix();
+}
+
+std::string request_id(ShardId shard, std::string_view run, std::string_view request_id) {
+  return of_run(kRequestId, shard, run, request_id.size()).text(request_id).key();
+}
+Range request_ids(ShardId shard, std::string_view run) {
+  return of_run(kRequestId, shard, run, 0).prefix();
+}
+
+std::string wakeup(ShardId shard, TimeNs at, std::string_view run) {
+  return Builder(kWakeup, 27).shard(shard).id(at).run(run).key();
+}
+Range wakeups(ShardId shard) { return Builder(kWakeup, 3).shard(shard).prefix(); }
+Wakeup parse_wakeup(std::string_view key) {
+  Parser parser(key, kWakeup);
+  parser.number<uint16_t>();
+  Wakeup wakeup;
+  wakeup.at = static_cast<TimeNs>(parser.number<uint64_t>());
+  wakeup.run = parser.text(kRunBytes);
+  parser.end();
+  return wakeup;
+}
+
+std::string task(ShardId shard, const QueueName& queue, uint8_t level, TaskSeq seq) {
+  return of_queue(shard, queue).number(level).number(seq.value()).key();
+}
+Range task_level(ShardId shard, const QueueName& queue, uint8_t level) {
+  return of_queue(shard, queue).number(level).prefix();
+}
+Range tasks(ShardId shard, const QueueName& queue) { return of_queue(shard, queue).prefix(); }
+Range tasks(ShardId shard) { return Builder(kTask, 3).shard(shard).prefix(); }
+Task parse_task(std::string_view key) {
+  Parser parser(key, kTask);
+  parser.number<uint16_t>();
+  Task task;
+  task.queue.ns = NamespaceNum(parser.number<uint32_t>());
+  task.queue.type = parser.number<uint8_t>();
+  task.queue.name = parser.text(parser.number<uint16_t>());
+  task.level = parser.number<uint8_t>();
+  task.seq = TaskSeq(parser.number<uint64_t>());
+  parser.end();
+  return task;
+}
+
+}  // namespace fairlead::store::keys

@@ -1,0 +1,394 @@
+#include "store/rocksdb_store.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "rocksdb/cache.h"
+#include "rocksdb/convenience.h"
+#include "rocksdb/db.h"
+#include "rocksdb/env.h"
+#include "rocksdb/filter_policy.h"
+#include "rocksdb/options.h"
+#include "rocksdb/table.h"
+#include "rocksdb/utilities/table_properties_collectors.h"
+#include "store/keys.h"
+#include "store/rocksdb_status.h"
+#include "store/store_folder.h"
+#include "store/wal_continuity.h"
+
+namespace fairlead::store {
+namespace {
+
+rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size()}; }
+std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
+
+// ---- options --------------------------------------------------------------------------------
+
+void set_durability(const RocksDbOptions& wanted, rocksdb::Options* options) {
+  options->paranoid_checks = true;
+  // A write stays in the process until FlushWAL, which writes and syncs for a whole group.
+  options->manual_wal_flush = true;
+  // Which end of a log is a torn one, and which is damage?
+  //
+  //   kTolerateCorruptedTailRecords  refuses a bad checksum in the middle, but takes a log that was
+  //                                  cut short for a torn one, and a power failure that saved the
+  //                                  pages of an unsynced group out of order for damage.
+  //   kAbsoluteConsistency           refuses to start after any crash.
+  //   kPointInTimeRecovery           ends at the first bad record: always a prefix, but silent
+  //                                  about what was behind it.
+  //
+  // None of them knows what has been acknowledged; we do. So the last one decides where the log
+  // ends, and `inspect` compares that with the synced mark before anything is altered.
+  // (track_and_verify_wals_in_manifest has a similar aim; beside SyncWAL it raises false alarms in
+  // RocksDB before 7.10.)
+  options->wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
+  // Replayed logs are done with: one life's logs never mix with the next one's, nor does a new
+  // log's end run into the records of an old one.
+  options->avoid_flush_during_recovery = false;
+  options->recycle_log_file_num = 0;
+  options->max_total_wal_size = wanted.wal_bytes_max;
+  // A failure is final for us: nothing is to be repaired behind our back.
+  options->max_bgerror_resume_count = 0;
+}
+
+void set_memory(const RocksDbOptions& wanted, rocksdb::Options* options) {
+  options->write_buffer_size = wanted.memtable_bytes;
+  options->max_write_buffer_number = 2;
+  options->max_open_files = 512;
+  options->max_file_opening_threads = 2;  // 16 by default, at every start
+
+  rocksdb::BlockBasedTableOptions table;
+  table.block_cache = rocksdb::NewLRUCache(wanted.block_cache_bytes);
+  table.cache_index_and_filter_blocks = true;  // so that the cache's size bounds them, too
+  table.pin_l0_filter_and_index_blocks_in_cache = true;
+  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+  table.whole_key_filtering = true;
+  table.block_size = size_t{8} << 10;
+  table.format_version = 5;
+  options->table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
+}
+
+void set_background(rocksdb::Options* options) {
+  options->max_background_jobs = 2;
+  options->bytes_per_sync = size_t{1} << 20;  // writes of sorted files trickle instead of bursting
+  options->avoid_unnecessary_blocking_io = true;
+  options->level_compaction_dynamic_level_bytes = true;
+  // Queues are taken from the front, which leaves long runs of tombstones where the next reader
+  // starts. A file with half of 4096 neighbours deleted is compacted at once.
+  options->table_properties_collector_factories.push_back(
+      rocksdb::NewCompactOnDeletionCollectorFactory(4096, 2048));
+  const std::vector<rocksdb::CompressionType> known = rocksdb::GetSupportedCompressions();
+  const bool has_lz4 = std::count(known.begin(), known.end(), rocksdb::kLZ4Compression) > 0;
+  options->compression = has_lz4 ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
+}
+
+rocksdb::Options make_options(const RocksDbOptions& wanted) {
+  rocksdb::Options options;
+  set_durability(wanted, &options);
+  set_memory(wanted, &options);
+  set_background(&options);
+  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.keep_log_file_num = 2;
+  options.max_log_file_size = size_t{1} << 20;
+  options.max_manifest_file_size = size_t{16} << 20;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  return options;
+}
+
+// ---- the format row -------------------------------------------------------------------------
+
+// DO NOT CHANGE: on disk. version:4 shard_count:2, big-endian. Later versions may append to it, and
+// must keep the first four bytes: they are how this version recognises that it is too old.
+struct Format {
+  uint32_t version = 0;
+  uint16_t shard_count = 0;
+};
+constexpr size_t kFormatBytes = 6;
+
+std::string format_key() { return keys::meta("format"); }
+
+std::string encode_format(const Format& format) {
+  std::string value;
+  for (int shift = 24; shift >= 0; shift -= 8) {
+    value.push_back(static_cast<char>(format.version >> shift));
+  }
+  value.push_back(static_cast<char>(format.shard_count >> 8));
+  value.push_back(static_cast<char>(format.shard_count));
+  return value;
+}
+
+absl::StatusOr<Format> decode_format(std::string_view value, const std::string& dir) {
+  const auto byte = [&](size_t i) -> uint32_t { return static_cast<uint8_t>(value[i]); };
+  Format format;
+  if (value.size() >= sizeof(uint32_t)) {
+    format.version = byte(0) << 24 | byte(1) << 16 | byte(2) << 8 | byte(3);
+  }
+  if (format.version > kFormatVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the store in ", dir, " has format version ", format.version,
+                     ", and this server knows versions up to ", kFormatVersion,
+                     "; start the newer server that wrote it. Nothing has been altered"));
+  }
+  if (format.version == 0 || value.size() != kFormatBytes) {
+    return absl::DataLossError(absl::StrCat("the format row of the store in ", dir,
+                                            " is malformed; restore the folder from a backup"));
+  }
+  format.shard_count = static_cast<uint16_t>(byte(4) << 8 | byte(5));
+  return format;
+}
+
+// ---- opening --------------------------------------------------------------------------------
+
+// Makes the database beside its final place, so that a crash on the way leaves no half-made store.
+absl::Status initialise(StoreFolder& folder, const RocksDbOptions& wanted) {
+  if (folder.read_synced().value_or(0) > 0) {
+    return absl::DataLossError(
+        absl::StrCat(folder.synced_mark(), " says that a store was here, but ", folder.database(),
+                     " is missing; restore the folder from a backup, or empty it to start anew"));
+  }
+  if (absl::Status cleared = folder.clear_new_database(); !cleared.ok()) return cleared;
+
+  rocksdb::Options options = make_options(wanted);
+  options.create_if_missing = true;
+  options.error_if_exists = true;
+  rocksdb::DB* opened = nullptr;
+  rocksdb::Status status = rocksdb::DB::Open(options, folder.new_database(), &opened);
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  const std::string format = encode_format({kFormatVersion, wanted.shard_count});
+  if (status.ok()) status = db->Put(rocksdb::WriteOptions(), slice(format_key()), slice(format));
+  // Out of the log and into a table: `inspect` does not replay logs.
+  if (status.ok()) status = db->Flush(rocksdb::FlushOptions());
+  if (status.ok()) status = db->Close();
+  if (!status.ok()) return from_rocksdb(status, "create", folder.path());
+  return folder.adopt_new_database();
+}
+
+class NoLog final : public rocksdb::Logger {
+ public:
+  using Logger::Logv;
+  void Logv(const char*, va_list) override {}
+};
+
+struct Inspection {
+  Format format;
+  // The number of the last change that the sorted files may hold.
+  uint64_t manifest_last = 0;
+};
+
+// The changes up to which the log can be read. Where it holds none, everything is in sorted files.
+uint64_t readable_last(const WalContinuity& wal, uint64_t manifest_last) {
+  if (!wal.first().has_value() || *wal.first() > manifest_last + 1) return manifest_last;
+  return wal.last();
+}
+
+// Looks at the store without altering it: is its format ours, and is every acknowledged change
+// there?
+//
+// One hole is left. The manifest's last number may run ahead of the sorted files by what was
+// written while the newest of them was being made. If the log of just that stretch is damaged at
+// its very first record, and nothing was synced since, the loss is not noticed.
+absl::StatusOr<Inspection> inspect(const StoreFolder& folder, const RocksDbOptions& wanted) {
+  WalContinuity wal(WalContinuity::Mode::kInspect, std::nullopt);
+  rocksdb::Options options = make_options(wanted);
+  options.info_log = std::make_shared<NoLog>();
+  options.wal_filter = &wal;
+
+  rocksdb::DB* opened = nullptr;
+  std::vector<rocksdb::ColumnFamilyHandle*> handles;
+  rocksdb::Status status = rocksdb::DB::OpenForReadOnly(
+      options, folder.database(), {{rocksdb::kDefaultColumnFamilyName, options}}, &handles,
+      &opened);
+  if (!status.ok()) return from_rocksdb(status, "open", folder.path());
+  const std::unique_ptr<rocksdb::DB> db(opened);
+  for (rocksdb::ColumnFamilyHandle* handle : handles) db->DestroyColumnFamilyHandle(handle);
+
+  std::string value;
+  status = db->Get(rocksdb::ReadOptions(), slice(format_key()), &value);
+  if (!status.ok() && !status.IsNotFound()) return from_rocksdb(status, "read", folder.path());
+  absl::StatusOr<Format> format = decode_format(value, folder.path());
+  if (!format.ok()) return format.status();
+
+  const uint64_t manifest_last = db->GetLatestSequenceNumber();
+  const uint64_t readable = readable_last(wal, manifest_last);
+  const uint64_t synced = folder.read_synced().value_or(0);
+  if (readable < synced) {
+    return absl::DataLossError(absl::StrCat(
+        "the store in ", folder.path(), " is damaged: its log can be read up to change ", readable,
+        wal.file().empty() ? "" : absl::StrCat(" (", wal.file(), ")"), ", but change ", synced,
+        " had been acknowledged. Nothing has been altered. Restore the folder from a backup; to go "
+        "on with what is readable and lose the rest, remove ",
+        folder.synced_mark()));
+  }
+  return Inspection{*format, manifest_last};
+}
+
+// ---- the store ------------------------------------------------------------------------------
+
+class RocksDbStoreImpl final : public RocksDbStore {
+ public:
+  RocksDbStoreImpl(std::unique_ptr<StoreFolder> folder, std::unique_ptr<WalContinuity> wal,
+                   std::unique_ptr<rocksdb::DB> db, uint16_t shard_count)
+      : folder_(std::move(folder)),
+        wal_(std::move(wal)),
+        db_(std::move(db)),
+        shard_count_(shard_count) {}
+
+  ~RocksDbStoreImpl() override {
+    sync().IgnoreError();  // nobody was promised these changes
+    db_->Close().PermitUncheckedError();
+  }
+
+  uint16_t shard_count() const override { return shard_count_; }
+
+  absl::StatusOr<std::optional<std::string>> get(std::string_view key) const override {
+    if (has_failed()) return failure();
+    std::string value;
+    const rocksdb::Status status = db_->Get(rocksdb::ReadOptions(), slice(key), &value);
+    if (status.IsNotFound()) return std::nullopt;
+    if (!status.ok()) return from_rocksdb(status, "read", folder_->path());
+    return value;
+  }
+
+  absl::Status scan(std::string_view begin, std::string_view end,
+                    const Visit& visit) const override {
+    if (has_failed()) return failure();
+    if (begin >= end) return absl::OkStatus();
+    const rocksdb::Slice upper = slice(end);
+    rocksdb::ReadOptions options;
+    options.iterate_upper_bound = &upper;
+    const std::unique_ptr<rocksdb::Iterator> row(db_->NewIterator(options));
+    for (row->Seek(slice(begin)); row->Valid(); row->Next()) {
+      if (!visit(view(row->key()), view(row->value()))) return absl::OkStatus();
+    }
+    return from_rocksdb(row->status(), "read", folder_->path());
+  }
+
+  absl::Status scan_reverse(std::string_view begin, std::string_view end,
+                            const Visit& visit) const override {
+    if (has_failed()) return failure();
+    if (begin >= end) return absl::OkStatus();
+    const rocksdb::Slice lower = slice(begin);
+    const rocksdb::Slice upper = slice(end);
+    rocksdb::ReadOptions options;
+    options.iterate_lower_bound = &lower;
+    options.iterate_upper_bound = &upper;
+    const std::unique_ptr<rocksdb::Iterator> row(db_->NewIterator(options));
+    for (row->SeekToLast(); row->Valid(); row->Prev()) {
+      if (!visit(view(row->key()), view(row->value()))) return absl::OkStatus();
+    }
+    return from_rocksdb(row->status(), "read", folder_->path());
+  }
+
+  absl::Status write(const WriteBatch& batch) override {
+    if (has_failed()) return failure();
+    if (batch.empty()) return absl::OkStatus();
+    rocksdb::WriteBatch native(encoded_bytes(batch));
+    if (absl::Status made = translate(batch, &native); !made.ok()) return fail(std::move(made));
+    const rocksdb::Status status = db_->Write(rocksdb::WriteOptions(), &native);
+    if (!status.ok()) return fail(from_rocksdb(status, "write to", folder_->path()));
+    return absl::OkStatus();
+  }
+
+  absl::Status sync() override {
+    if (has_failed()) return failure();
+    // Everything up to here is in the log's buffer already; what comes meanwhile may be synced too.
+    const uint64_t last = db_->GetLatestSequenceNumber();
+    const rocksdb::Status status = db_->FlushWAL(/*sync=*/true);
+    if (!status.ok()) return fail(from_rocksdb(status, "sync", folder_->path()));
+    if (absl::Status marked = folder_->write_synced(last); !marked.ok()) {
+      return fail(std::move(marked));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Room for the whole batch, so that it is built without growing.
+  static size_t encoded_bytes(const WriteBatch& batch) {
+    size_t bytes = 12;
+    for (const WriteBatch::Op& op : batch.ops()) bytes += op.key.size() + op.value.size() + 12;
+    return bytes;
+  }
+
+  absl::Status translate(const WriteBatch& batch, rocksdb::WriteBatch* native) const {
+    rocksdb::Status status;
+    for (const WriteBatch::Op& op : batch.ops()) {
+      switch (op.kind) {
+        case WriteBatch::Kind::kPut:
+          status = native->Put(slice(op.key), slice(op.value));
+          break;
+        case WriteBatch::Kind::kErase:
+          status = native->Delete(slice(op.key));
+          break;
+        case WriteBatch::Kind::kEraseRange:
+          // RocksDB refuses a range that ends before it begins; for us it is just empty.
+          if (op.key < op.value) status = native->DeleteRange(slice(op.key), slice(op.value));
+          break;
+      }
+      if (!status.ok()) return from_rocksdb(status, "write to", folder_->path());
+    }
+    return absl::OkStatus();
+  }
+
+  bool has_failed() const { return has_failed_.load(std::memory_order_acquire); }
+
+  absl::Status failure() const {
+    const std::lock_guard lock(failure_mutex_);
+    return failure_;
+  }
+
+  // Remembers the first failure and answers with it from now on.
+  absl::Status fail(absl::Status status) {
+    const std::lock_guard lock(failure_mutex_);
+    if (failure_.ok()) {
+      failure_ = absl::Status(
+          status.code(),
+          absl::StrCat(status.message(), "; the store refuses everything until it is reopened"));
+      has_failed_.store(true, std::memory_order_release);
+    }
+    return failure_;
+  }
+
+  const std::unique_ptr<StoreFolder> folder_;  // outlives the database: it holds the lock
+  const std::unique_ptr<WalContinuity> wal_;   // the database keeps a pointer to it
+  const std::unique_ptr<rocksdb::DB> db_;
+  const uint16_t shard_count_;
+
+  std::atomic<bool> has_failed_ = false;
+  mutable std::mutex failure_mutex_;
+  absl::Status failure_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<RocksDbStore>> open_rocksdb(std::string dir,
+                                                           RocksDbOptions options) {
+  if (options.shard_count == 0) return absl::InvalidArgumentError("a store has at least 1 shard");
+  absl::StatusOr<std::unique_ptr<StoreFolder>> folder = StoreFolder::open(std::move(dir));
+  if (!folder.ok()) return folder.status();
+
+  const absl::StatusOr<bool> exists = (*folder)->has_database();
+  if (!exists.ok()) return exists.status();
+  if (!*exists) {
+    if (absl::Status made = initialise(**folder, options); !made.ok()) return made;
+  }
+  const absl::StatusOr<Inspection> found = inspect(**folder, options);
+  if (!found.ok()) return found.status();
+
+  rocksdb::Options native = make_options(options);
+  auto wal =
+      std::make_unique<WalContinuity>(WalContinuity::Mode::kReplay, found->manifest_last + 1);
+  native.wal_filter = wal.get();
+  rocksdb::DB* opened = nullptr;
+  const rocksdb::Status status = rocksdb::DB::Open(native, (*folder)->database(), &opened);
+  if (!status.ok()) return from_rocksdb(status, "open", (*folder)->path());
+  std::unique_ptr<rocksdb::DB> db(opened);
+  return std::make_unique<RocksDbStoreImpl>(*std::move(folder), std::move(wal), std::move(db),
+                                            found->format.shard_count);
+}
+
+}  // namespace fairlead::store
