@@ -20,8 +20,8 @@ std::string encode_poll_activity_task(const shard::ActivityTask& task,
 // DescribeWorkflowExecutionResponse.
 std::string encode_describe(const shard::RunView& view);
 
-// Task tokens: self-contained, so that they outlive the process. A decoded token of the wrong kind or
-// with broken bytes is InvalidArgument.
+// Task tokens: self-contained, so that they outlive the process. A decoded token of the wrong kind
+// or with broken bytes is InvalidArgument.
 std::string encode_token(const shard::TaskToken& token);
 absl::StatusOr<shard::TaskToken> decode_token(std::string_view bytes);
 std::string encode_query_token(std::string_view namespace_id, std::string_view query_id);

@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "history/transaction.h"
+#include "history/workflow_task.h"
+
+namespace fairlead::history {
+
+// Fills in the timeouts and the retry policy that a command left open, as the scheduled event shows
+// them. False if it names no timeout that ends an attempt.
+bool normalize_activity(model::ActivityScheduled* activity, const model::RunState& run);
+
+// Priority of an activity: its own fields where set, else the workflow's.
+model::Priority merge_priority(const model::Priority& base, const model::Priority& over);
+
+// Writes the scheduled event (a normalised draft) and offers the first attempt.
+void schedule_activity(Transaction& tx, model::Event draft);
+
+// Gives an attempt to a worker; null if it is no longer the one with this stamp. Writes no event: the
+// start shows in the history together with the outcome.
+const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id, uint64_t stamp,
+                                           const Taker& taker);
+// The attempt never reached its worker: it waits again, as if it had not been taken.
+void return_activity(Transaction& tx, model::ActivityState& activity);
+
+// The ends of an attempt. `activity` must be pending.
+void complete_activity(Transaction& tx, model::ActivityState& activity, const std::string& identity,
+                       std::string door);
+void fail_activity(Transaction& tx, model::ActivityState& activity, const std::string& identity,
+                   model::Failure failure);
+void cancel_activity(Transaction& tx, model::ActivityState& activity, const std::string& identity,
+                     std::string door);
+void time_out_activity(Transaction& tx, model::ActivityState& activity, model::TimeoutType type);
+
+void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::string details);
+
+// A command asks for the activity to be canceled: at once if no worker has it, else the worker hears
+// of it with its next heartbeat.
+void request_cancel_activity(Transaction& tx, model::ActivityState& activity,
+                             int64_t workflow_task_completed_id);
+
+// The back-off is over: offers the next attempt.
+void offer_activity(Transaction& tx, model::ActivityState& activity);
+
+}  // namespace fairlead::history

@@ -1,0 +1,249 @@
+#include "history/commands.h"
+
+#include <algorithm>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/assert.h"
+#include "history/activity.h"
+
+namespace fairlead::history {
+
+namespace {
+
+bool is_closing(model::EventKind kind) {
+  return kind == model::WORKFLOW_COMPLETED || kind == model::WORKFLOW_FAILED ||
+         kind == model::WORKFLOW_CANCELED;
+}
+
+// What the commands before the one being looked at will have changed.
+class Foresight {
+ public:
+  Foresight(const Run& run, const Limits& limits)
+      : run_(run),
+        limits_(limits),
+        activities_(static_cast<int64_t>(run.activities.size())),
+        buffered_(run.state.buffered_size()) {}
+
+  std::optional<CommandRefusal> check(model::Event* command) {
+    switch (command->kind()) {
+      case model::ACTIVITY_SCHEDULED:
+        return schedule_activity(command->mutable_activity_scheduled());
+      case model::ACTIVITY_CANCEL_REQUESTED:
+        return cancel_activity(command->activity_cancel_requested().scheduled_id());
+      case model::TIMER_STARTED:
+        return start_timer(command->timer_started().timer_id());
+      case model::TIMER_CANCELED:
+        return cancel_timer(command->timer_ended().timer_id());
+      default:
+        if (is_closing(command->kind()) && buffered_ > 0) {
+          return CommandRefusal{FailedCause::kUnhandledCommand, "UnhandledCommand"};
+        }
+        return std::nullopt;
+    }
+  }
+
+ private:
+  std::optional<CommandRefusal> schedule_activity(model::ActivityScheduled* activity) {
+    if (!normalize_activity(activity, run_.state)) {
+      return CommandRefusal{FailedCause::kBadScheduleActivity,
+                            "BadScheduleActivityAttributes: A valid StartToClose or "
+                            "ScheduleToCloseTimeout is not set on ScheduleActivityTaskCommand."};
+    }
+    const auto& id = activity->activity_id();
+    if (run_.activity_ids.contains(id) || !new_activities_.insert(id).second) {
+      return CommandRefusal{
+          FailedCause::kScheduleActivityDuplicateId,
+          absl::StrCat("ScheduleActivityDuplicateId: activity ", id, " is pending already")};
+    }
+    if (++activities_ > limits_.pending_activities) {
+      return CommandRefusal{
+          FailedCause::kPendingActivitiesLimit,
+          absl::StrCat("PendingActivitiesLimitExceeded: the number of pending activities, ",
+                       activities_ - 1, ", has reached the per-workflow limit of ",
+                       limits_.pending_activities)};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<CommandRefusal> cancel_activity(int64_t scheduled_id) {
+    const auto found = run_.activities.find(scheduled_id);
+    if (found != run_.activities.end()) {
+      if (!found->second.cancel_requested() && canceled_.insert(scheduled_id).second) {
+        return std::nullopt;
+      }
+    } else if (finish_is_buffered(scheduled_id)) {
+      return std::nullopt;
+    }
+    return CommandRefusal{FailedCause::kBadRequestCancelActivity,
+                          absl::StrCat("BadRequestCancelActivityAttributes: activity with "
+                                       "scheduled event id ",
+                                       scheduled_id, " is not pending")};
+  }
+
+  std::optional<CommandRefusal> start_timer(const std::string& id) {
+    const bool was_canceled = canceled_timers_.contains(id);
+    if ((run_.timer_ids.contains(id) && !was_canceled) || !new_timers_.insert(id).second) {
+      return CommandRefusal{FailedCause::kStartTimerDuplicateId,
+                            absl::StrCat("StartTimerDuplicateId: timer ", id, " is pending")};
+    }
+    return std::nullopt;
+  }
+
+  std::optional<CommandRefusal> cancel_timer(const std::string& id) {
+    if (new_timers_.erase(id) > 0) return std::nullopt;
+    if (run_.timer_ids.contains(id) && canceled_timers_.insert(id).second) return std::nullopt;
+    if (buffered_timer_fired(run_, id) && canceled_timers_.insert(id).second) {
+      // The fired event is taken back, which may leave nothing that a closing command would miss.
+      --buffered_;
+      return std::nullopt;
+    }
+    return CommandRefusal{FailedCause::kBadCancelTimer,
+                          absl::StrCat("BadCancelTimerAttributes: timer ", id, " is not pending")};
+  }
+
+  bool finish_is_buffered(int64_t scheduled_id) const {
+    return std::any_of(run_.state.buffered().begin(), run_.state.buffered().end(),
+                       [&](const model::Event& event) {
+                         return event.has_activity_ended() &&
+                                event.activity_ended().scheduled_id() == scheduled_id;
+                       });
+  }
+
+  static bool buffered_timer_fired(const Run& run, const std::string& id) {
+    return std::any_of(run.state.buffered().begin(), run.state.buffered().end(),
+                       [&](const model::Event& event) {
+                         return event.kind() == model::TIMER_FIRED &&
+                                event.timer_ended().timer_id() == id;
+                       });
+  }
+
+  const Run& run_;
+  const Limits& limits_;
+  int64_t activities_;
+  int buffered_;
+  absl::flat_hash_set<std::string> new_activities_;
+  absl::flat_hash_set<int64_t> canceled_;
+  absl::flat_hash_set<std::string> new_timers_;
+  absl::flat_hash_set<std::string> canceled_timers_;
+};
+
+void cancel_activity_command(Transaction& tx, int64_t scheduled_id, int64_t completed_id) {
+  if (auto* activity = tx.run().find_activity(scheduled_id)) {
+    request_cancel_activity(tx, *activity, completed_id);
+    return;
+  }
+  // It ended while this task was out: the request is recorded, the end is already in the buffer.
+  model::Event event;
+  event.set_kind(model::ACTIVITY_CANCEL_REQUESTED);
+  event.mutable_activity_cancel_requested()->set_scheduled_id(scheduled_id);
+  event.mutable_activity_cancel_requested()->set_workflow_task_completed_id(completed_id);
+  tx.append(std::move(event));
+}
+
+void start_timer_command(Transaction& tx, model::Event draft, int64_t completed_id) {
+  model::TimerState timer;
+  timer.set_timer_id(draft.timer_started().timer_id());
+  timer.set_fire_ns(add_saturated(tx.now, draft.timer_started().start_to_fire_ns()));
+  draft.mutable_timer_started()->set_workflow_task_completed_id(completed_id);
+  timer.set_started_id(tx.append(std::move(draft)));
+  tx.add_timer(std::move(timer));
+}
+
+// The id of the timer's started event; takes back a fired event that is still in the buffer.
+int64_t forget_timer(Transaction& tx, const std::string& id) {
+  const auto pending = tx.run().timer_ids.find(id);
+  if (pending != tx.run().timer_ids.end()) {
+    const int64_t started_id = pending->second;
+    tx.erase_timer(started_id);
+    return started_id;
+  }
+  auto* buffered = tx.state().mutable_buffered();
+  const auto fired = std::find_if(buffered->begin(), buffered->end(), [&](const model::Event& e) {
+    return e.kind() == model::TIMER_FIRED && e.timer_ended().timer_id() == id;
+  });
+  FL_ASSERT(fired != buffered->end(), "the command was checked");
+  const int64_t started_id = fired->timer_ended().started_id();
+  buffered->erase(fired);
+  return started_id;
+}
+
+void cancel_timer_command(Transaction& tx, model::Event draft, int64_t completed_id) {
+  auto* ended = draft.mutable_timer_ended();
+  ended->set_started_id(forget_timer(tx, ended->timer_id()));
+  ended->set_workflow_task_completed_id(completed_id);
+  tx.append(std::move(draft));
+}
+
+void upsert(google::protobuf::Map<std::string, std::string>* fields, const model::Event& draft) {
+  for (const auto& [key, value] : draft.command_recorded().upserts()) {
+    if (value.empty()) {
+      fields->erase(key);
+    } else {
+      (*fields)[key] = value;
+    }
+  }
+}
+
+model::Status closing_status(model::EventKind kind) {
+  if (kind == model::WORKFLOW_COMPLETED) return model::COMPLETED;
+  return kind == model::WORKFLOW_FAILED ? model::FAILED : model::CANCELED;
+}
+
+void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
+  const auto kind = draft.kind();
+  switch (kind) {
+    case model::ACTIVITY_SCHEDULED:
+      draft.mutable_activity_scheduled()->set_workflow_task_completed_id(completed_id);
+      schedule_activity(tx, std::move(draft));
+      return;
+    case model::ACTIVITY_CANCEL_REQUESTED:
+      cancel_activity_command(tx, draft.activity_cancel_requested().scheduled_id(), completed_id);
+      return;
+    case model::TIMER_STARTED:
+      start_timer_command(tx, std::move(draft), completed_id);
+      return;
+    case model::TIMER_CANCELED:
+      cancel_timer_command(tx, std::move(draft), completed_id);
+      return;
+    case model::SEARCH_ATTRIBUTES_UPSERTED:
+    case model::PROPERTIES_MODIFIED:
+      upsert(kind == model::PROPERTIES_MODIFIED ? tx.state().mutable_memo()
+                                                : tx.state().mutable_search_attributes(),
+             draft);
+      [[fallthrough]];
+    case model::MARKER_RECORDED:
+      draft.mutable_command_recorded()->set_workflow_task_completed_id(completed_id);
+      tx.append(std::move(draft));
+      return;
+    default:
+      FL_ASSERT(is_closing(kind), "a draft is one of the kinds that commands may ask for");
+      auto* closed = draft.mutable_workflow_closed();
+      closed->set_workflow_task_completed_id(completed_id);
+      if (kind == model::WORKFLOW_FAILED) closed->set_retry_state(model::RETRY_POLICY_NOT_SET);
+      tx.append(std::move(draft));
+      tx.close(closing_status(kind));
+  }
+}
+
+}  // namespace
+
+std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
+                                             std::vector<model::Event>* commands) {
+  Foresight foresight(run, limits);
+  for (auto& command : *commands) {
+    if (auto refusal = foresight.check(&command)) return refusal;
+  }
+  return std::nullopt;
+}
+
+void apply_commands(Transaction& tx, std::vector<model::Event> commands,
+                    int64_t workflow_task_completed_id) {
+  tx.begin_commands();
+  for (auto& command : commands) {
+    apply_command(tx, std::move(command), workflow_task_completed_id);
+  }
+  tx.end_commands();
+}
+
+}  // namespace fairlead::history

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "history/transaction.h"
+#include "history/workflow_task.h"
+
+namespace fairlead::history {
+
+// Commands are drafts of the events that they ask for:
+//
+//   ACTIVITY_SCHEDULED, ACTIVITY_CANCEL_REQUESTED, TIMER_STARTED, TIMER_CANCELED, MARKER_RECORDED,
+//   SEARCH_ATTRIBUTES_UPSERTED, PROPERTIES_MODIFIED, and as the last one WORKFLOW_COMPLETED,
+//   WORKFLOW_FAILED or WORKFLOW_CANCELED.
+
+struct CommandRefusal {
+  FailedCause cause = FailedCause::kUnhandledCommand;
+  std::string message;
+};
+
+// Whether all commands can be carried out, in order, given what the run has pending. Drafts are
+// normalised on the way. Nothing is changed in the run, so a refusal leaves no trace of it.
+std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
+                                             std::vector<model::Event>* commands);
+
+// Carries out commands that were checked.
+void apply_commands(Transaction& tx, std::vector<model::Event> commands,
+                    int64_t workflow_task_completed_id);
+
+}  // namespace fairlead::history

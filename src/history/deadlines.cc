@@ -1,0 +1,126 @@
+#include "history/deadlines.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "history/activity.h"
+#include "history/lifecycle.h"
+#include "history/workflow_task.h"
+
+namespace fairlead::history {
+
+namespace {
+
+struct ActivityDeadline {
+  TimeNs at = kNever;
+  model::TimeoutType type = model::TIMEOUT_UNSPECIFIED;  // unspecified: the back-off ends
+
+  void consider(TimeNs from, DurationNs limit, model::TimeoutType timeout) {
+    if (limit <= 0) return;
+    const TimeNs due = add_saturated(from, limit);
+    if (due < at) *this = {due, timeout};
+  }
+};
+
+ActivityDeadline activity_deadline(const model::ActivityState& activity) {
+  const auto& limits = activity.scheduled();
+  ActivityDeadline next;
+  next.consider(activity.first_scheduled_ns(), limits.schedule_to_close_ns(),
+                model::SCHEDULE_TO_CLOSE);
+  if (activity.started_ns() != 0) {
+    next.consider(activity.started_ns(), limits.start_to_close_ns(), model::START_TO_CLOSE);
+    next.consider(std::max(activity.started_ns(), activity.heartbeat_ns()), limits.heartbeat_ns(),
+                  model::HEARTBEAT);
+  } else if (activity.backing_off()) {
+    if (activity.scheduled_ns() < next.at) next = {activity.scheduled_ns()};
+  } else {
+    next.consider(activity.scheduled_ns(), limits.schedule_to_start_ns(), model::SCHEDULE_TO_START);
+  }
+  return next;
+}
+
+TimeNs task_deadline(const model::WorkflowTaskState& task) {
+  if (task.started_id() != 0) return add_saturated(task.started_ns(), task.start_to_close_ns());
+  return task.schedule_to_start_deadline_ns() != 0 ? task.schedule_to_start_deadline_ns() : kNever;
+}
+
+void pass_task_time(Transaction& tx) {
+  const auto& state = tx.state();
+  if (!state.has_workflow_task() || task_deadline(state.workflow_task()) > tx.now) return;
+  if (state.workflow_task().started_id() != 0) {
+    time_out_workflow_task(tx);
+  } else {
+    time_out_sticky_task(tx);
+  }
+}
+
+void fire_timers(Transaction& tx) {
+  std::vector<model::TimerState> due;
+  for (const auto& [id, timer] : tx.run().timers) {
+    if (timer.fire_ns() <= tx.now) due.push_back(timer);
+  }
+  std::stable_sort(due.begin(), due.end(), [](const auto& a, const auto& b) {
+    return a.fire_ns() < b.fire_ns();
+  });
+  for (const auto& timer : due) {
+    tx.erase_timer(timer.started_id());
+    model::Event event;
+    event.set_kind(model::TIMER_FIRED);
+    event.mutable_timer_ended()->set_timer_id(timer.timer_id());
+    event.mutable_timer_ended()->set_started_id(timer.started_id());
+    tx.record(std::move(event));
+  }
+}
+
+void pass_activity_time(Transaction& tx) {
+  std::vector<std::pair<TimeNs, int64_t>> due;
+  for (const auto& [id, activity] : tx.run().activities) {
+    const auto deadline = activity_deadline(activity);
+    if (deadline.at <= tx.now) due.emplace_back(deadline.at, id);
+  }
+  std::sort(due.begin(), due.end());
+  for (const auto& [at, id] : due) {
+    auto& activity = tx.run().activities[id];
+    const auto deadline = activity_deadline(activity);
+    if (deadline.type == model::TIMEOUT_UNSPECIFIED) {
+      offer_activity(tx, activity);
+    } else {
+      tx.drop(model::ACTIVITY_TASK, activity.mutable_place());
+      time_out_activity(tx, activity, deadline.type);
+    }
+  }
+}
+
+}  // namespace
+
+TimeNs next_deadline(const Run& run) {
+  const auto& state = run.state;
+  if (!run.is_open()) return state.delete_at_ns() != 0 ? state.delete_at_ns() : kNever;
+  TimeNs next = kNever;
+  if (state.run_expiration_ns() != 0) next = std::min(next, state.run_expiration_ns());
+  if (state.first_task_at_ns() != 0) next = std::min(next, state.first_task_at_ns());
+  if (state.has_workflow_task()) next = std::min(next, task_deadline(state.workflow_task()));
+  for (const auto& [id, timer] : run.timers) next = std::min(next, timer.fire_ns());
+  for (const auto& [id, activity] : run.activities) {
+    next = std::min(next, activity_deadline(activity).at);
+  }
+  return next;
+}
+
+void pass_time(Transaction& tx) {
+  auto& state = tx.state();
+  if (!tx.run().is_open()) return;
+  if (state.run_expiration_ns() != 0 && state.run_expiration_ns() <= tx.now) {
+    time_out_run(tx);
+    return;
+  }
+  if (state.first_task_at_ns() != 0 && state.first_task_at_ns() <= tx.now) {
+    state.set_first_task_at_ns(0);
+    tx.want_task();
+  }
+  pass_task_time(tx);
+  fire_timers(tx);
+  pass_activity_time(tx);
+}
+
+}  // namespace fairlead::history

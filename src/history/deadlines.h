@@ -1,0 +1,16 @@
+#pragma once
+
+#include "base/time.h"
+#include "history/transaction.h"
+
+namespace fairlead::history {
+
+// When time will next do something to this run: fire a timer, end an attempt, retry, delete it.
+// kNever if it just waits.
+TimeNs next_deadline(const Run& run);
+
+// Does everything that is due at `tx.now`, in the order in which it fell due. A run whose retention is
+// over is not touched: removing it is the owner's business.
+void pass_time(Transaction& tx);
+
+}  // namespace fairlead::history

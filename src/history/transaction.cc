@@ -1,0 +1,184 @@
+#include "history/transaction.h"
+
+#include <algorithm>
+
+#include "base/assert.h"
+#include "history/lifecycle.h"
+#include "history/workflow_task.h"
+
+namespace fairlead::history {
+
+bool is_buffered_kind(model::EventKind kind) {
+  switch (kind) {
+    case model::ACTIVITY_STARTED:
+    case model::ACTIVITY_COMPLETED:
+    case model::ACTIVITY_FAILED:
+    case model::ACTIVITY_TIMED_OUT:
+    case model::ACTIVITY_CANCELED:
+    case model::TIMER_FIRED:
+    case model::WORKFLOW_CANCEL_REQUESTED:
+    case model::WORKFLOW_SIGNALED:
+      return true;
+    default:
+      return false;
+  }
+}
+
+bool wakes_workflow(model::Flavour flavour, model::EventKind kind) {
+  FL_ASSERT(flavour == model::TEMPORAL, "no other flavour has a wake-up rule yet");
+  return is_buffered_kind(kind) && kind != model::ACTIVITY_STARTED;
+}
+
+namespace {
+
+// Ends of activities are written after everything else that was buffered: their started events have
+// to come first, and a worker sees signals before the results that arrived with them.
+bool is_finish_kind(model::EventKind kind) {
+  return kind == model::ACTIVITY_COMPLETED || kind == model::ACTIVITY_FAILED ||
+         kind == model::ACTIVITY_TIMED_OUT || kind == model::ACTIVITY_CANCELED;
+}
+
+}  // namespace
+
+int64_t Transaction::append(model::Event event) {
+  FL_ASSERT(!closed_now_, "nothing follows the closing event");
+  auto& state = run_.state;
+  const int64_t id = state.next_event_id();
+  event.set_id(id);
+  if (event.time_ns() == 0) event.set_time_ns(now);
+  if (first_event_id_ == 0) first_event_id_ = id;
+  const size_t before = events_.size();
+  codec_.append_event(event, &events_);
+  state.set_next_event_id(id + 1);
+  state.set_history_bytes(state.history_bytes() + static_cast<int64_t>(events_.size() - before));
+  return id;
+}
+
+int64_t Transaction::record(model::Event event) {
+  const bool wakes = wakes_workflow(run_.state.flavour(), event.kind());
+  if ((run_.has_started_task() || in_commands_) && is_buffered_kind(event.kind())) {
+    auto& state = run_.state;
+    if (event.time_ns() == 0) event.set_time_ns(now);
+    state.set_buffered_bytes(state.buffered_bytes() + static_cast<int64_t>(event.ByteSizeLong()));
+    *state.add_buffered() = std::move(event);
+    return 0;
+  }
+  const int64_t id = append(std::move(event));
+  if (wakes) want_task();
+  return id;
+}
+
+void Transaction::flush_buffered() {
+  auto& state = run_.state;
+  if (state.buffered_size() == 0) return;
+  std::vector<model::Event> buffered(std::make_move_iterator(state.mutable_buffered()->begin()),
+                                     std::make_move_iterator(state.mutable_buffered()->end()));
+  state.clear_buffered();
+  state.set_buffered_bytes(0);
+  std::stable_partition(buffered.begin(), buffered.end(),
+                        [](const model::Event& event) { return !is_finish_kind(event.kind()); });
+
+  absl::btree_map<int64_t, int64_t> started;  // scheduled id -> id of the started event
+  for (auto& event : buffered) {
+    const auto kind = event.kind();
+    if (is_finish_kind(kind)) {
+      auto* ended = event.mutable_activity_ended();
+      const auto found = started.find(ended->scheduled_id());
+      if (ended->started_id() == 0 && found != started.end()) ended->set_started_id(found->second);
+    }
+    const int64_t scheduled_id =
+        kind == model::ACTIVITY_STARTED ? event.activity_started().scheduled_id() : 0;
+    const int64_t id = append(std::move(event));
+    if (scheduled_id != 0) started[scheduled_id] = id;
+    if (wakes_workflow(state.flavour(), kind)) want_task();
+  }
+}
+
+void Transaction::end_commands() {
+  in_commands_ = false;
+  if (run_.is_open()) flush_buffered();
+}
+
+model::ActivityState& Transaction::touch(model::ActivityState& activity) {
+  run_.touched_activities.insert(activity.scheduled_id());
+  return activity;
+}
+
+void Transaction::erase_activity(int64_t scheduled_id) {
+  const auto found = run_.activities.find(scheduled_id);
+  FL_ASSERT(found != run_.activities.end(), "an activity ends once");
+  drop(model::ACTIVITY_TASK, found->second.mutable_place());
+  run_.activity_ids.erase(found->second.scheduled().activity_id());
+  run_.activities.erase(found);
+  run_.touched_activities.insert(scheduled_id);
+}
+
+void Transaction::add_timer(model::TimerState timer) {
+  run_.touched_timers.insert(timer.started_id());
+  run_.add_loaded(std::move(timer));
+}
+
+void Transaction::erase_timer(int64_t started_id) {
+  const auto found = run_.timers.find(started_id);
+  FL_ASSERT(found != run_.timers.end(), "a timer ends once");
+  run_.timer_ids.erase(found->second.timer_id());
+  run_.timers.erase(found);
+  run_.touched_timers.insert(started_id);
+}
+
+uint64_t Transaction::next_stamp() {
+  run_.state.set_last_stamp(run_.state.last_stamp() + 1);
+  return run_.state.last_stamp();
+}
+
+void Transaction::drop(model::TaskKind kind, model::TaskPlace* place) {
+  if (place->seq() != 0) drops_.push_back({kind, *place});
+  place->Clear();
+}
+
+void Transaction::close(model::Status status) {
+  auto& state = run_.state;
+  FL_ASSERT(run_.is_open(), "a run closes once");
+  state.set_status(status);
+  state.set_close_ns(now);
+  state.set_delete_at_ns(add_saturated(now, retention_));
+  if (state.has_workflow_task()) {
+    drop(model::WORKFLOW_TASK, state.mutable_workflow_task()->mutable_place());
+    state.clear_workflow_task();
+  }
+  while (!run_.activities.empty()) erase_activity(run_.activities.begin()->first);
+  while (!run_.timers.empty()) erase_timer(run_.timers.begin()->first);
+  state.clear_buffered();
+  state.clear_sticky();
+  state.set_buffered_bytes(0);
+  state.set_first_task_at_ns(0);
+  offers_.clear();
+  task_wanted_ = false;
+  closed_now_ = true;
+}
+
+void Transaction::enforce_history_limits() {
+  const auto& state = run_.state;
+  if (state.next_event_id() - 1 > limits.history_events) {
+    terminate_by_server(*this, "Workflow history count exceeds limit.");
+  } else if (state.history_bytes() > limits.history_bytes) {
+    terminate_by_server(*this, "Workflow history size exceeds limit.");
+  }
+}
+
+void Transaction::finish() {
+  auto& state = run_.state;
+  FL_ASSERT(!in_commands_, "the commands were applied to the end");
+  if (run_.has_started_task() && (state.buffered_size() > limits.buffered_events ||
+                                  state.buffered_bytes() > limits.buffered_bytes)) {
+    force_fail_workflow_task(*this);
+  }
+  if (run_.is_open()) enforce_history_limits();
+  if (run_.is_open() && task_wanted_ && !state.has_workflow_task() &&
+      state.first_task_at_ns() == 0) {
+    schedule_workflow_task(*this);
+  }
+  state.set_state_transitions(state.state_transitions() + 1);
+}
+
+}  // namespace fairlead::history

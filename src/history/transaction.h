@@ -1,0 +1,101 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "history/codec.h"
+#include "history/limits.h"
+#include "history/run.h"
+
+namespace fairlead::history {
+
+// A task that a step brought into being. Who gets it, and whether it has to wait, is the queue's
+// decision.
+struct TaskOffer {
+  model::TaskKind kind = model::TASK_UNSPECIFIED;
+  model::QueueTarget queue;
+  int64_t scheduled_id = 0;
+  uint64_t stamp = 0;
+  model::Priority priority;
+};
+
+// A task that a step made pointless while it waited in a queue.
+struct TaskDrop {
+  model::TaskKind kind = model::TASK_UNSPECIFIED;
+  model::TaskPlace place;
+};
+
+// One step on one run. Functions of this room take it, change the run and leave here what has to be
+// written or told: the events in their final bytes, new tasks, tasks to remove.
+//
+// A step is opened, one input is applied, and `finish` is called once before the rows are written.
+class Transaction {
+ public:
+  Transaction(Run* run, const Codec* codec, const Limits* limits, TimeNs now, DurationNs retention)
+      : now(now), limits(*limits), run_(*run), codec_(*codec), retention_(retention) {}
+
+  const TimeNs now;
+  const Limits& limits;
+
+  Run& run() { return run_; }
+  model::RunState& state() { return run_.state; }
+
+  // Writes the event at the end of the history and gives its id.
+  int64_t append(model::Event event);
+  // Writes the event, or buffers it while a worker holds the workflow task (nothing may come between a
+  // task's start and its end). Gives the id, or 0 if it was buffered.
+  int64_t record(model::Event event);
+  // Writes what was buffered: arrival order, but the ends of activities after everything else.
+  void flush_buffered();
+
+  // The run needs a workflow task; `finish` schedules one unless there is one already.
+  void want_task() { task_wanted_ = true; }
+
+  // Around the commands of a completed task: what they cause beside their own events is written after
+  // them, because replay expects one event per command, in order and without gaps.
+  void begin_commands() { in_commands_ = true; }
+  void end_commands();
+
+  model::ActivityState& touch(model::ActivityState& activity);
+  void erase_activity(int64_t scheduled_id);
+  void add_timer(model::TimerState timer);
+  void erase_timer(int64_t started_id);
+
+  uint64_t next_stamp();
+  void offer(TaskOffer offer) { offers_.push_back(std::move(offer)); }
+  // Takes the task out of the queue it waits in, if it does.
+  void drop(model::TaskKind kind, model::TaskPlace* place);
+
+  // Ends the run: everything pending goes, the time of deletion is set.
+  void close(model::Status status);
+  // Settles what the input left open: limits, the next workflow task. Call once, last.
+  void finish();
+
+  const std::string& events() const { return events_; }
+  int64_t first_event_id() const { return first_event_id_; }
+  std::vector<TaskOffer>& offers() { return offers_; }
+  const std::vector<TaskDrop>& drops() const { return drops_; }
+  bool closed_now() const { return closed_now_; }
+
+ private:
+  void enforce_history_limits();
+
+  Run& run_;
+  const Codec& codec_;
+  const DurationNs retention_;
+  std::string events_;
+  int64_t first_event_id_ = 0;
+  bool task_wanted_ = false;
+  bool in_commands_ = false;
+  bool closed_now_ = false;
+  std::vector<TaskOffer> offers_;
+  std::vector<TaskDrop> drops_;
+};
+
+// Whether an event of this kind waits in the buffer while a workflow task is with a worker.
+bool is_buffered_kind(model::EventKind kind);
+// Whether the workflow code has to hear of such an event, so that it needs a task.
+bool wakes_workflow(model::Flavour flavour, model::EventKind kind);
+
+}  // namespace fairlead::history

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "base/error.h"
+#include "model/model.pb.h"
+
+namespace fairlead::queue {
+
+inline constexpr uint32_t kLevels = 5;
+inline constexpr uint32_t kDefaultLevel = (kLevels + 1) / 2;
+inline constexpr size_t kFairnessKeyBytesMax = 64;
+
+// The level a task waits in: 1 is most urgent. Keys beyond the last level belong to the last one.
+inline uint32_t effective_level(const model::Priority& priority) {
+  if (priority.priority_key() <= 0) return kDefaultLevel;
+  return std::min(static_cast<uint32_t>(priority.priority_key()), kLevels);
+}
+
+// What a client may ask for.
+inline absl::Status check_priority(const model::Priority& priority) {
+  if (priority.priority_key() < 0) return errors::invalid_argument("priority key can't be negative");
+  if (priority.fairness_key().size() > kFairnessKeyBytesMax) {
+    return errors::invalid_argument("fairness key length exceeds limit");
+  }
+  // Written as "not at least zero" so that NaN, which compares false with everything, is refused too.
+  if (!(priority.fairness_weight() >= 0) || std::isinf(priority.fairness_weight())) {
+    return errors::invalid_argument("must be greater than zero");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace fairlead::queue
