@@ -21,7 +21,8 @@ struct RpcStatus {
 // Told once whether the answer was written to the client's connection.
 using Delivered = absl::AnyInvocable<void(bool)>;
 
-// One unary call as the door sees it: bytes in, bytes out. What carries it is the transport's matter.
+// One unary call as the door sees it: bytes in, bytes out. What carries it is the transport's
+// matter.
 //
 // `reply` may be called from any thread and must be called exactly once. Until then the call costs
 // memory but no thread.
@@ -40,8 +41,8 @@ class Call {
   // Frees the request's bytes; a parked poll has no use for them. `reply` does so too.
   virtual void release_body() = 0;
 
-  // `gone` runs once, on a transport thread, if the client goes away before the reply. If it has gone
-  // already, it runs at once.
+  // `gone` runs once, on a transport thread, if the client goes away before the reply. If it has
+  // gone already, it runs at once.
   virtual void on_cancel(absl::AnyInvocable<void()> gone) = 0;
 
   virtual void reply(RpcStatus status, std::string body, Delivered delivered = {}) = 0;

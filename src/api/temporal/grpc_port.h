@@ -17,8 +17,8 @@ namespace fairlead::api {
 
 enum class GrpcEvent : uintptr_t { kArrived = 0, kMessage = 1, kClosed = 2, kSent = 3 };
 
-// Something that has operations in flight. A completion queue hands back a tag and a success bit; our
-// tag is the address of one of these with the kind of event in its low bits.
+// Something that has operations in flight. A completion queue hands back a tag and a success bit;
+// our tag is the address of one of these with the kind of event in its low bits.
 class GrpcOperation {
  public:
   virtual void on_event(GrpcEvent event, bool ok) = 0;
@@ -63,8 +63,8 @@ class LiveCalls {
   int64_t count_ = 0;
 };
 
-// A completion queue and the one thread that serves it. All events of a call come from the same port,
-// so a call's events never overlap.
+// A completion queue and the one thread that serves it. All events of a call come from the same
+// port, so a call's events never overlap.
 struct GrpcPort {
   grpc_server* server = nullptr;
   grpc_completion_queue* queue = nullptr;

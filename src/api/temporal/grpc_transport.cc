@@ -22,17 +22,17 @@ namespace fairlead::api {
 
 namespace {
 
-// Calls that are let in before anyone asks. Those that find no open door wait in gRPC's own line and
-// are taken as soon as our thread comes round, so a few for each method are enough.
-constexpr int kDoorsPerMethod = 64;
+// Calls that are let in before anyone asks. Those that find no open door wait in gRPC's own line
+// and are taken as soon as our thread comes round, so a few for each method are enough.
+constexpr int kDoorsPerMethod = 8;
 constexpr int kDoorsForUnknown = 4;
 
 constexpr int kHeaderBytesMax = 64 << 10;
 constexpr int kPingIntervalMinMs = 10'000;
 
 std::string listen_address(const GrpcOptions& options) {
-  const bool is_bare_v6 = options.bind_address.find(':') != std::string::npos &&
-                          options.bind_address.front() != '[';
+  const bool is_bare_v6 =
+      options.bind_address.find(':') != std::string::npos && options.bind_address.front() != '[';
   return is_bare_v6 ? absl::StrCat("[", options.bind_address, "]:", options.port)
                     : absl::StrCat(options.bind_address, ":", options.port);
 }
@@ -193,9 +193,9 @@ absl::Status Transport::listen(const GrpcOptions& options) {
   port_ = grpc_server_add_http2_port(server_, address.c_str(), credentials);
   grpc_server_credentials_release(credentials);
   if (port_ == 0) {
-    return absl::UnavailableError(absl::StrCat(
-        "cannot listen on ", address, " for gRPC: is another server running on port ", options.port,
-        "? Stop it, or choose another port or bind address"));
+    return absl::UnavailableError(
+        absl::StrCat("cannot listen on ", address, " for gRPC: is another server running on port ",
+                     options.port, "? Stop it, or choose another port or bind address"));
   }
   grpc_server_start(server_);
   for (const GrpcLane& lane : lanes_) {

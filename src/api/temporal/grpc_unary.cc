@@ -27,9 +27,9 @@ TimeNs wall_time(gpr_timespec deadline) {
 //                                    └─ returns ─► [close] ─┬─ reply ─► [send] ─► done
 //                                                           └─ client gone ─► reply is dropped
 //
-// Brackets are batches that gRPC has in hand. A call that outlives its handler always has `close` in
-// flight: it is how a vanished client, a passed deadline and a forced shutdown are noticed. A call that
-// was answered inside its handler saves that batch and its event.
+// Brackets are batches that gRPC has in hand. A call that outlives its handler always has `close`
+// in flight: it is how a vanished client, a passed deadline and a forced shutdown are noticed. A
+// call that was answered inside its handler saves that batch and its event.
 //
 // gRPC's own part (some 10 KB) is freed by the last event, which is not later than the client's
 // departure. Ours lives until the handler's side has let go of it as well.
@@ -116,7 +116,8 @@ void UnaryCall::arrived() {
   lane_.port->live.enter();
   const auto self = self_;
   if (!body_.has_message()) {
-    reply({GRPC_STATUS_INTERNAL, "the client closed the call without sending a request", ""}, "", {});
+    reply({GRPC_STATUS_INTERNAL, "the client closed the call without sending a request", ""}, "",
+          {});
     return;
   }
   if (!body_.open()) {

@@ -10,8 +10,8 @@
 
 namespace fairlead::api {
 
-// The answering side of one streaming call. Both functions may be called from any thread and after the
-// call has ended, when they do nothing.
+// The answering side of one streaming call. Both functions may be called from any thread and after
+// the call has ended, when they do nothing.
 class Stream {
  public:
   virtual ~Stream() = default;
