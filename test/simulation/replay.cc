@@ -110,6 +110,7 @@ void Replay::apply_task_event(const HistoryEvent& event) {
       expected_.assign(commands_.begin(), commands_.end());
       completed_id_ = event.event_id();
       completed_started_id_ = started_id_;
+      has_decided_ = false;
       return;
     }
     default:
