@@ -46,3 +46,38 @@ temporal_cli() {
   fi
   echo "$cli"
 }
+
+free_port() {
+  python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
+}
+
+# Starts a server from a command template in a temporary folder and exports FAIRLEAD_ADDRESS.
+start_server() {
+  local template=$1 port http_port
+  port=$(free_port)
+  http_port=$(free_port)
+  server_folder=$(mktemp -d)
+  template=${template//\{port\}/$port}
+  template=${template//\{http_port\}/$http_port}
+  template=${template//\{data\}/$server_folder/data}
+  bash -c "exec $template" >"$server_folder/log" 2>&1 &
+  server_pid=$!
+  for _ in $(seq 300); do
+    if (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then
+      export FAIRLEAD_ADDRESS=127.0.0.1:$port
+      return
+    fi
+    kill -0 "$server_pid" 2>/dev/null || break
+    sleep 0.1
+  done
+  echo "the server did not open port $port; its log ends:" >&2
+  tail -n 20 "$server_folder/log" >&2
+  stop_server
+  exit 1
+}
+
+stop_server() {
+  kill "$server_pid" 2>/dev/null || true
+  wait "$server_pid" 2>/dev/null || true
+  rm -rf "$server_folder"
+}

@@ -3,6 +3,15 @@
 from datetime import timedelta
 
 import pytest
+from app.message_workflows import (
+    BrokenGreeting,
+    CleanUpWhenCancelled,
+    FixedGreeting,
+    Refuse,
+    Sleep,
+    SleepUntilWoken,
+)
+from support import Stage, event_names, events, until_event
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import (
     ApplicationError,
@@ -12,16 +21,6 @@ from temporalio.exceptions import (
     TimeoutType,
 )
 from temporalio.service import RPCError, RPCStatusCode
-
-from app.message_workflows import (
-    BrokenGreeting,
-    CleanUpWhenCancelled,
-    FixedGreeting,
-    Refuse,
-    Sleep,
-    SleepUntilWoken,
-)
-from tests.support import Stage, event_names, events, until_event
 
 
 async def test_a_timer_fires(stage: Stage):
