@@ -15,12 +15,11 @@ import tempfile
 import time
 from pathlib import Path
 
-from temporalio.client import Client
-from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
-
 from audit import Audit
 from load import Load
-from server import Server
+from server import Server, ServerDidNotStart
+from temporalio.client import Client
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 
 def parse_arguments() -> argparse.Namespace:
@@ -89,7 +88,7 @@ async def run(arguments: argparse.Namespace, folder: Path) -> Audit:
             crash_under_load(server, load, rng, arguments.kills),
         )
         audit = Audit(client, folder / "executions.jsonl")
-        await audit.run(load)
+        await audit.run(load, arguments.kills)
         signals = sum(len(journey.letters) for journey in load.workflows)
         print(
             f"# {arguments.kills} kills, {len(load.workflows)} workflows and {signals} signals"
@@ -111,7 +110,12 @@ def main() -> int:
     with tempfile.TemporaryDirectory(prefix="fairlead-crash-") as temporary:
         folder = arguments.keep or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        audit = asyncio.run(run(arguments, folder))
+        try:
+            audit = asyncio.run(run(arguments, folder))
+        except ServerDidNotStart as error:
+            print(f"not ok - crash: the server starts again after every kill: {error}")
+            return 1
+    print("ok - crash: the server starts again after every kill")
     for claim, complaints in audit.complaints.items():
         if complaints:
             print(
@@ -121,7 +125,7 @@ def main() -> int:
         else:
             print(f"ok - crash: {claim}")
     print(f"# {time.monotonic() - started:.0f} s, seed {arguments.seed}")
-    return any(audit.complaints.values())
+    return int(any(audit.complaints.values()))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ import asyncio
 import shlex
 import signal
 import socket
+import sys
 import time
 from pathlib import Path
 
@@ -16,6 +17,10 @@ def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
+
+
+class ServerDidNotStart(Exception):
+    """The server ended or kept its port closed; the end of its log is on stderr."""
 
 
 class Server:
@@ -39,9 +44,8 @@ class Server:
         deadline = time.monotonic() + START_SECONDS_MAX
         while not await self.is_listening():
             if self.process.returncode is not None or time.monotonic() > deadline:
-                raise RuntimeError(
-                    f"the server did not open port {self.port}:\n{self.log_tail()}"
-                )
+                print(self.log_tail(), file=sys.stderr)
+                raise ServerDidNotStart(f"port {self.port} stayed closed")
             await asyncio.sleep(0.02)
 
     async def is_listening(self) -> bool:

@@ -6,7 +6,6 @@ import signal
 
 from temporalio.client import Client
 from temporalio.worker import Worker
-
 from workload import Journey, step
 
 

@@ -116,9 +116,10 @@ public final class ActivityWorkflows {
       switch (timeout) {
         case "heartbeat" -> options.setHeartbeatTimeout(SECOND);
         case "start to close" -> options.setStartToCloseTimeout(SECOND);
-        default -> options
-            .setScheduleToStartTimeout(SECOND)
-            .setTaskQueue("nobody-polls-" + Workflow.getInfo().getWorkflowId());
+        default ->
+            options
+                .setScheduleToStartTimeout(SECOND)
+                .setTaskQueue("nobody-polls-" + Workflow.getInfo().getWorkflowId());
       }
       stub(options).outliveEveryTimeout();
     }
@@ -134,10 +135,9 @@ public final class ActivityWorkflows {
   public static final class CancelActivityImpl implements CancelActivity {
     @Override
     public void run() {
-      stub(
-              withinMinute()
-                  .setHeartbeatTimeout(Duration.ofSeconds(30))
-                  .setCancellationType(ActivityCancellationType.WAIT_CANCELLATION_COMPLETED))
+      stub(withinMinute()
+              .setHeartbeatTimeout(Duration.ofSeconds(30))
+              .setCancellationType(ActivityCancellationType.WAIT_CANCELLATION_COMPLETED))
           .heartbeatUntilCancelled();
     }
   }

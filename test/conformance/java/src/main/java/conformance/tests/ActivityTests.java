@@ -76,8 +76,7 @@ class ActivityTests {
   private ActivityFailure pay(Charge charge) {
     try (var worker = stage.worker()) {
       var run = stage.start(Pay.class, charge);
-      var failure =
-          assertThrows(WorkflowFailedException.class, () -> run.getResult(Void.class));
+      var failure = assertThrows(WorkflowFailedException.class, () -> run.getResult(Void.class));
       return assertInstanceOf(ActivityFailure.class, failure.getCause());
     }
   }
@@ -119,8 +118,7 @@ class ActivityTests {
   private TimeoutType timeOut(String timeout) {
     try (var worker = stage.worker()) {
       var run = stage.start(TimeOut.class, timeout);
-      var failure =
-          assertThrows(WorkflowFailedException.class, () -> run.getResult(Void.class));
+      var failure = assertThrows(WorkflowFailedException.class, () -> run.getResult(Void.class));
       var activityFailure = assertInstanceOf(ActivityFailure.class, failure.getCause());
       assertTrue(stage.eventNames(run).contains("ACTIVITY_TASK_TIMED_OUT"));
       return assertInstanceOf(TimeoutFailure.class, activityFailure.getCause()).getTimeoutType();
@@ -153,8 +151,7 @@ class ActivityTests {
       await(stage.activities.started);
       run.cancel();
       await(stage.activities.cancelled);
-      var failure =
-          assertThrows(WorkflowFailedException.class, () -> run.getResult(Void.class));
+      var failure = assertThrows(WorkflowFailedException.class, () -> run.getResult(Void.class));
       assertInstanceOf(CanceledFailure.class, failure.getCause());
       var history = stage.eventNames(run);
       assertTrue(history.contains("ACTIVITY_TASK_CANCEL_REQUESTED"));
@@ -201,11 +198,7 @@ class ActivityTests {
   @Test
   void anActivitySeesItsOwnPriorityOrElseItsWorkflows() {
     var priority =
-        Priority.newBuilder()
-            .setPriorityKey(2)
-            .setFairnessKey("acme")
-            .setFairnessWeight(4)
-            .build();
+        Priority.newBuilder().setPriorityKey(2).setFairnessKey("acme").setFairnessWeight(4).build();
     try (var worker = stage.worker()) {
       var run = stage.start(stage.options().setPriority(priority), ReadPriorities.class);
       var expected = new Seat[] {new Seat(2, "acme", 4), new Seat(1, "bolt", 2.5f)};

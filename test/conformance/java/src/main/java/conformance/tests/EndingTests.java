@@ -34,8 +34,7 @@ class EndingTests {
   private final Stage stage = new Stage();
 
   private static <T extends Throwable> T causeOfFailure(WorkflowStub run, Class<T> type) {
-    var failure =
-        assertThrows(WorkflowFailedException.class, () -> run.getResult(String.class));
+    var failure = assertThrows(WorkflowFailedException.class, () -> run.getResult(String.class));
     return assertInstanceOf(type, failure.getCause());
   }
 
@@ -141,8 +140,7 @@ class EndingTests {
       var run = stage.start(options, Nap.class, HOUR_MS);
       var cause = causeOfFailure(run, TimeoutFailure.class);
       assertEquals(TimeoutType.TIMEOUT_TYPE_START_TO_CLOSE, cause.getTimeoutType());
-      assertEquals(
-          WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, stage.status(run));
+      assertEquals(WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TIMED_OUT, stage.status(run));
     }
   }
 }

@@ -61,10 +61,8 @@ class StartOptionTests {
   @Test
   void terminateExistingReplacesTheRunningWorkflow() {
     var first = stage.start(Inbox.class);
-    var second =
-        startWith(WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING);
-    var oldRun =
-        stage.client.newUntypedWorkflowStub(first.getExecution(), Optional.empty());
+    var second = startWith(WorkflowIdConflictPolicy.WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING);
+    var oldRun = stage.client.newUntypedWorkflowStub(first.getExecution(), Optional.empty());
     assertEquals(
         WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_TERMINATED, stage.status(oldRun));
     assertEquals(WorkflowExecutionStatus.WORKFLOW_EXECUTION_STATUS_RUNNING, stage.status(second));
