@@ -7,9 +7,10 @@ import json
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from load import Acknowledged, Load
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
+
+from load import Acknowledged, Load
 from workload import STEPS, Journey
 
 FINISH_SECONDS_MAX = 60.0

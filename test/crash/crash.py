@@ -15,11 +15,12 @@ import tempfile
 import time
 from pathlib import Path
 
+from temporalio.client import Client
+from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+
 from audit import Audit
 from load import Load
 from server import Server, ServerDidNotStart
-from temporalio.client import Client
-from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from temporalio.client import Client, WorkflowHandle
 from temporalio.exceptions import WorkflowAlreadyStartedError
 from temporalio.service import RPCError
+
 from workload import Journey
 
 

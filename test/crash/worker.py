@@ -6,6 +6,7 @@ import signal
 
 from temporalio.client import Client
 from temporalio.worker import Worker
+
 from workload import Journey, step
 
 

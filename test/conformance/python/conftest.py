@@ -1,6 +1,7 @@
 """Lets the Python suite use the shared fixtures and report in its own name."""
 
 import pytest
+
 from harness import client, report_as, stage  # noqa: F401
 
 

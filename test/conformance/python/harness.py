@@ -7,8 +7,9 @@ import sys
 import uuid
 
 import pytest
-from support import Stage
 from temporalio.client import Client
+
+from support import Stage
 
 
 @pytest.fixture(scope="session")

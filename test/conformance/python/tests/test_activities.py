@@ -1,6 +1,10 @@
 """Activities: results, retries, failures and the priority they run with."""
 
 import pytest
+from temporalio.client import WorkflowFailureError
+from temporalio.common import Priority
+from temporalio.exceptions import ActivityError, ApplicationError, RetryState
+
 from app.activities import (
     Charge,
     Seat,
@@ -19,9 +23,6 @@ from app.activity_workflows import (
     RetryUntil,
 )
 from support import Stage, event_names, events, names, within_bound
-from temporalio.client import WorkflowFailureError
-from temporalio.common import Priority
-from temporalio.exceptions import ActivityError, ApplicationError, RetryState
 
 HELLO_HISTORY = [
     "WORKFLOW_EXECUTION_STARTED",

@@ -1,11 +1,12 @@
 """Activities that take too long, that heartbeat, and that are cancelled while they run."""
 
 import pytest
+from temporalio.client import WorkflowFailureError
+from temporalio.exceptions import CancelledError, TimeoutError, TimeoutType
+
 from app.activities import Watched, outlive_every_timeout, resume_from_heartbeat
 from app.activity_workflows import CancelActivity, ResumeFromHeartbeat, TimeOut
 from support import Stage, event_names, within_bound
-from temporalio.client import WorkflowFailureError
-from temporalio.exceptions import CancelledError, TimeoutError, TimeoutType
 
 
 async def test_heartbeat_details_survive_a_retry(stage: Stage):

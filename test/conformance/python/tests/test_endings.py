@@ -3,15 +3,6 @@
 from datetime import timedelta
 
 import pytest
-from app.message_workflows import (
-    BrokenGreeting,
-    CleanUpWhenCancelled,
-    FixedGreeting,
-    Refuse,
-    Sleep,
-    SleepUntilWoken,
-)
-from support import Stage, event_names, events, until_event
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.exceptions import (
     ApplicationError,
@@ -21,6 +12,16 @@ from temporalio.exceptions import (
     TimeoutType,
 )
 from temporalio.service import RPCError, RPCStatusCode
+
+from app.message_workflows import (
+    BrokenGreeting,
+    CleanUpWhenCancelled,
+    FixedGreeting,
+    Refuse,
+    Sleep,
+    SleepUntilWoken,
+)
+from support import Stage, event_names, events, until_event
 
 
 async def test_a_timer_fires(stage: Stage):

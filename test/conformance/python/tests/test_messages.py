@@ -1,10 +1,11 @@
 """Signals and queries."""
 
 import pytest
-from app.message_workflows import Inbox
-from support import Stage, event_names
 from temporalio.client import WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
+
+from app.message_workflows import Inbox
+from support import Stage, event_names
 
 LETTERS = [f"letter {number}" for number in range(10)]
 

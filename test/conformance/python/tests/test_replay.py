@@ -1,11 +1,12 @@
 """Histories that outlive the worker that made them: restarts, patches, replays, great length."""
 
+from temporalio.client import WorkflowHistory
+from temporalio.worker import Replayer
+
 from app.activities import greet
 from app.activity_workflows import Hello, ManyActivities
 from app.message_workflows import Inbox, JourneyAfterPatch, JourneyBeforePatch
 from support import Stage, event_names, events, until_event
-from temporalio.client import WorkflowHistory
-from temporalio.worker import Replayer
 
 
 async def test_a_waiting_workflow_goes_on_under_a_new_worker(stage: Stage):

@@ -1,11 +1,12 @@
 """What a second start with the same workflow id does."""
 
 import pytest
-from app.message_workflows import Inbox, Refuse
-from support import Stage
 from temporalio.client import WorkflowExecutionStatus, WorkflowFailureError
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.exceptions import WorkflowAlreadyStartedError
+
+from app.message_workflows import Inbox, Refuse
+from support import Stage
 
 
 async def test_a_running_workflow_id_cannot_be_started_again(stage: Stage):
