@@ -90,6 +90,10 @@ absl::Status namespace_already_exists(std::string_view name) {
               ErrorKind::kNamespaceAlreadyExists);
 }
 
+absl::Status namespace_invalid_state(std::string_view name, std::string_view message) {
+  return make(StatusCode::kFailedPrecondition, message, ErrorKind::kNamespaceInvalidState, {name});
+}
+
 absl::Status workflow_already_started(std::string_view message, std::string_view start_request_id,
                                       std::string_view run_id, std::string_view first_run_id) {
   return make(StatusCode::kAlreadyExists, message, ErrorKind::kWorkflowAlreadyStarted,

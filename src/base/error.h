@@ -51,6 +51,7 @@ absl::Status workflow_task_not_found();
 absl::Status activity_not_found();
 absl::Status namespace_not_found(std::string_view name);
 absl::Status namespace_already_exists(std::string_view name);
+absl::Status namespace_invalid_state(std::string_view name, std::string_view message);
 absl::Status workflow_already_started(std::string_view message, std::string_view start_request_id,
                                       std::string_view run_id, std::string_view first_run_id);
 absl::Status query_failed(std::string_view message, std::string_view failure);

@@ -20,6 +20,9 @@ TimeNs gives_up_at(const model::ActivityState& activity) {
 
 // A failure that is kept only to be shown must not make the state grow without bound.
 void shorten_failure(model::Failure* failure, int64_t bytes_max) {
+  if (static_cast<int64_t>(failure->heartbeat_details().size()) > bytes_max) {
+    failure->clear_heartbeat_details();  // the activity itself keeps them
+  }
   if (static_cast<int64_t>(failure->door().size()) <= bytes_max) return;
   model::Failure shortened;
   shortened.set_kind(model::Failure::SERVER);

@@ -76,7 +76,9 @@ void end_unsuccessfully(Transaction& tx, model::EventKind kind, TaskFailure fail
     ended->set_timeout_type(timeout);
     if (kind == model::WORKFLOW_TASK_FAILED) {
       ended->set_failed_cause(failure.cause);
-      *ended->mutable_failure() = std::move(failure.failure);
+      if (failure.failure.ByteSizeLong() > 0) {
+        *ended->mutable_failure() = std::move(failure.failure);
+      }
       ended->set_identity(std::move(failure.identity));
     }
     tx.append(std::move(event));

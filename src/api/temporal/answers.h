@@ -10,13 +10,18 @@
 namespace fairlead::api {
 
 // Engine answers as serialised API messages.
-std::string encode_poll_workflow_task(const shard::WorkflowTask& task);
-std::string encode_poll_activity_task(const shard::ActivityTask& task, std::string_view namespace_name);
+//
+// A task without a workflow id is a poll that ended with nothing, and its answer has no bytes. The
+// namespace's id goes into the token of a direct query and nowhere else.
+std::string encode_poll_workflow_task(const shard::WorkflowTask& task,
+                                      std::string_view namespace_id = {});
+std::string encode_poll_activity_task(const shard::ActivityTask& task,
+                                      std::string_view namespace_name);
 // DescribeWorkflowExecutionResponse.
 std::string encode_describe(const shard::RunView& view);
 
-// Task tokens: self-contained, so that they outlive the process. A decoded token of the wrong kind or
-// with broken bytes is InvalidArgument.
+// Task tokens: self-contained, so that they outlive the process. A decoded token of the wrong kind
+// or with broken bytes is InvalidArgument.
 std::string encode_token(const shard::TaskToken& token);
 absl::StatusOr<shard::TaskToken> decode_token(std::string_view bytes);
 std::string encode_query_token(std::string_view namespace_id, std::string_view query_id);
@@ -25,6 +30,15 @@ struct QueryToken {
   std::string query_id;
 };
 absl::StatusOr<QueryToken> decode_query_token(std::string_view bytes);
+
+// Where a reader of a history goes on: the run is fixed by the first page.
+struct HistoryToken {
+  std::string run_id;
+  int64_t next_event = 1;
+  bool is_open = false;  // the run had not closed, so the reader may wait for more
+};
+std::string encode_history_token(const HistoryToken& token);
+absl::StatusOr<HistoryToken> decode_history_token(std::string_view bytes);
 
 // The gRPC status with the errordetails message that SDKs turn into exceptions.
 RpcStatus to_rpc_status(const absl::Status& status);

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "load/report.h"
+#include "load/requests.h"
+#include "load/transport.h"
+#include "load/worker.h"
+
+namespace fairlead::load {
+
+// What every scenario works with.
+struct Bench {
+  Transport* transport;
+  Requests* requests;
+  int server_pid;
+  // A run that takes longer has failed.
+  DurationNs timeout;
+  Report report;
+  Errors errors;
+};
+
+struct WorkflowsOptions {
+  int64_t count = 1000;
+  int64_t concurrency = 64;
+  int64_t warmup = 100;
+  int pollers = 32;
+  // No workflow is started later than this; the run then has fewer than `count`.
+  int64_t seconds_max = 60;
+};
+
+struct LatencyOptions {
+  int64_t count = 200;
+  int64_t warmup = 20;
+  int pollers = 5;
+  // Rest between two workflows, so that the server has nothing else left to do.
+  int64_t pause_ms = 20;
+};
+
+struct BacklogOptions {
+  int64_t count = 1000;
+  int64_t concurrency = 64;
+  int pollers = 32;
+  bool is_activity = false;
+  int64_t activities_per_workflow = 100;
+};
+
+struct PollsOptions {
+  int64_t count = 1000;
+  int64_t seconds = 10;
+  int64_t ramp_per_s = 1000;
+};
+
+struct IdleOptions {
+  int64_t seconds = 10;
+};
+
+// Each fills `bench->report` and says whether the run did all that it should have.
+bool run_workflows(Bench* bench, const WorkflowsOptions& options);
+bool run_latency(Bench* bench, const LatencyOptions& options);
+bool run_backlog(Bench* bench, const BacklogOptions& options);
+bool run_polls(Bench* bench, const PollsOptions& options);
+bool run_idle(Bench* bench, const IdleOptions& options);
+
+// Starts workflow `index` and tries again while the server is busy; the request id makes that safe.
+// `acked` is told when the server has it. Any other error ends up in `bench->errors` only.
+void start_workflow(Bench* bench, int64_t index, std::function<void()> acked);
+
+// Starts the workflows [0, count), `concurrency` at a time. False when the time ran out.
+bool start_all(Bench* bench, int64_t count, int64_t concurrency);
+
+}  // namespace fairlead::load

@@ -1,0 +1,134 @@
+#include "api/temporal/codec.h"
+
+#include "api/temporal/event_attributes.h"
+#include "base/assert.h"
+#include "temporal/api/history/v1/message.pb.h"
+
+namespace fairlead::api {
+
+namespace {
+
+using model::Event;
+using temporal::api::history::v1::History;
+using temporal::api::history::v1::HistoryEvent;
+using wire::Writer;
+
+// Which member of HistoryEvent.attributes belongs to a kind of event, and what the engine knows of
+// it.
+struct Shape {
+  int field;
+  Event::AttributesCase known;
+};
+
+Shape shape_of(model::EventKind kind) {
+  switch (kind) {
+    case model::WORKFLOW_STARTED:
+      return {HistoryEvent::kWorkflowExecutionStartedEventAttributesFieldNumber,
+              Event::kWorkflowStarted};
+    case model::WORKFLOW_COMPLETED:
+      return {HistoryEvent::kWorkflowExecutionCompletedEventAttributesFieldNumber,
+              Event::kWorkflowClosed};
+    case model::WORKFLOW_FAILED:
+      return {HistoryEvent::kWorkflowExecutionFailedEventAttributesFieldNumber,
+              Event::kWorkflowClosed};
+    case model::WORKFLOW_TIMED_OUT:
+      return {HistoryEvent::kWorkflowExecutionTimedOutEventAttributesFieldNumber,
+              Event::kWorkflowClosed};
+    case model::WORKFLOW_CANCELED:
+      return {HistoryEvent::kWorkflowExecutionCanceledEventAttributesFieldNumber,
+              Event::kWorkflowClosed};
+    case model::WORKFLOW_TERMINATED:
+      return {HistoryEvent::kWorkflowExecutionTerminatedEventAttributesFieldNumber,
+              Event::kWorkflowClosed};
+    case model::WORKFLOW_TASK_SCHEDULED:
+      return {HistoryEvent::kWorkflowTaskScheduledEventAttributesFieldNumber,
+              Event::kWorkflowTaskScheduled};
+    case model::WORKFLOW_TASK_STARTED:
+      return {HistoryEvent::kWorkflowTaskStartedEventAttributesFieldNumber,
+              Event::kWorkflowTaskStarted};
+    case model::WORKFLOW_TASK_COMPLETED:
+      return {HistoryEvent::kWorkflowTaskCompletedEventAttributesFieldNumber,
+              Event::kWorkflowTaskEnded};
+    case model::WORKFLOW_TASK_TIMED_OUT:
+      return {HistoryEvent::kWorkflowTaskTimedOutEventAttributesFieldNumber,
+              Event::kWorkflowTaskEnded};
+    case model::WORKFLOW_TASK_FAILED:
+      return {HistoryEvent::kWorkflowTaskFailedEventAttributesFieldNumber,
+              Event::kWorkflowTaskEnded};
+    case model::ACTIVITY_SCHEDULED:
+      return {HistoryEvent::kActivityTaskScheduledEventAttributesFieldNumber,
+              Event::kActivityScheduled};
+    case model::ACTIVITY_STARTED:
+      return {HistoryEvent::kActivityTaskStartedEventAttributesFieldNumber,
+              Event::kActivityStarted};
+    case model::ACTIVITY_COMPLETED:
+      return {HistoryEvent::kActivityTaskCompletedEventAttributesFieldNumber,
+              Event::kActivityEnded};
+    case model::ACTIVITY_FAILED:
+      return {HistoryEvent::kActivityTaskFailedEventAttributesFieldNumber, Event::kActivityEnded};
+    case model::ACTIVITY_TIMED_OUT:
+      return {HistoryEvent::kActivityTaskTimedOutEventAttributesFieldNumber, Event::kActivityEnded};
+    case model::ACTIVITY_CANCELED:
+      return {HistoryEvent::kActivityTaskCanceledEventAttributesFieldNumber, Event::kActivityEnded};
+    case model::ACTIVITY_CANCEL_REQUESTED:
+      return {HistoryEvent::kActivityTaskCancelRequestedEventAttributesFieldNumber,
+              Event::kActivityCancelRequested};
+    case model::TIMER_STARTED:
+      return {HistoryEvent::kTimerStartedEventAttributesFieldNumber, Event::kTimerStarted};
+    case model::TIMER_FIRED:
+      return {HistoryEvent::kTimerFiredEventAttributesFieldNumber, Event::kTimerEnded};
+    case model::TIMER_CANCELED:
+      return {HistoryEvent::kTimerCanceledEventAttributesFieldNumber, Event::kTimerEnded};
+    case model::MARKER_RECORDED:
+      return {HistoryEvent::kMarkerRecordedEventAttributesFieldNumber, Event::kCommandRecorded};
+    case model::SEARCH_ATTRIBUTES_UPSERTED:
+      return {HistoryEvent::kUpsertWorkflowSearchAttributesEventAttributesFieldNumber,
+              Event::kCommandRecorded};
+    case model::PROPERTIES_MODIFIED:
+      return {HistoryEvent::kWorkflowPropertiesModifiedEventAttributesFieldNumber,
+              Event::kCommandRecorded};
+    case model::WORKFLOW_SIGNALED:
+      return {HistoryEvent::kWorkflowExecutionSignaledEventAttributesFieldNumber,
+              Event::ATTRIBUTES_NOT_SET};
+    case model::WORKFLOW_CANCEL_REQUESTED:
+      return {HistoryEvent::kWorkflowExecutionCancelRequestedEventAttributesFieldNumber,
+              Event::ATTRIBUTES_NOT_SET};
+    default:
+      return {0, Event::ATTRIBUTES_NOT_SET};
+  }
+}
+
+}  // namespace
+
+// These bytes are stored and read by replaying workers for as long as the run is kept.
+//
+//   0a <length>                       an element of History.events
+//     event_id, event_time, event_type, task_id
+//     <attributes> <length>
+//       the door's fields, as they arrived
+//       the engine's fields
+//     user_metadata, links, event_group_markers, as they arrived
+//
+// The two sets of fields never overlap: embedded messages that came twice would be merged.
+void TemporalCodec::append_event(const Event& event, std::string* history) const {
+  const Shape shape = shape_of(event.kind());
+  FL_ASSERT(shape.field != 0, "an event of a kind that clients have no name for");
+  FL_ASSERT(event.attributes_case() == shape.known ||
+                event.attributes_case() == Event::ATTRIBUTES_NOT_SET,
+            "an event's kind and its attributes speak of different things");
+
+  Writer(history).message(History::kEventsFieldNumber, [&](Writer& writer) {
+    writer.integer(HistoryEvent::kEventIdFieldNumber, event.id());
+    writer.timestamp(HistoryEvent::kEventTimeFieldNumber, event.time_ns());
+    writer.integer(HistoryEvent::kEventTypeFieldNumber, event.kind());
+    // Only has to rise; nobody reads it.
+    writer.integer(HistoryEvent::kTaskIdFieldNumber, event.id());
+    writer.message(static_cast<uint32_t>(shape.field), [&](Writer& attributes) {
+      attributes.raw(event.door());
+      write_known_attributes(attributes, event);
+    });
+    writer.raw(event.envelope());
+  });
+}
+
+}  // namespace fairlead::api

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "google/protobuf/repeated_ptr_field.h"
+#include "history/limits.h"
+#include "model/model.pb.h"
+#include "shard/requests.h"
+
+namespace temporal::api::command::v1 {
+class Command;
+}
+
+namespace fairlead::api {
+
+using Commands = google::protobuf::RepeatedPtrField<temporal::api::command::v1::Command>;
+
+// What the worker wants to happen, as drafts of the events that record it. When a command is wrong
+// in itself, `bad_command` says why, and the drafts are those before it.
+struct Drafts {
+  std::vector<model::Event> events;
+  std::optional<shard::CommandError> bad_command;
+};
+
+struct CommandLimits {
+  int64_t id_bytes;
+  int64_t blob_bytes;
+  int64_t memo_bytes;
+};
+
+// A list that no worker may send: a closing command before the end, or a type that does not exist.
+// This is the caller's mistake and leaves the workflow task alone.
+absl::Status check_sequence(const Commands& commands);
+
+// Empties `commands`, which must live on an arena: payloads move from there into the drafts.
+Drafts read_commands(Commands& commands, const std::string& namespace_name,
+                     const std::string& identity, const CommandLimits& limits);
+
+}  // namespace fairlead::api

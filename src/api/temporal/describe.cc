@@ -1,0 +1,189 @@
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "api/temporal/answers.h"
+#include "api/temporal/codec.h"
+#include "api/temporal/pieces.h"
+#include "temporal/api/activity/v1/message.pb.h"
+#include "temporal/api/workflow/v1/message.pb.h"
+#include "temporal/api/workflowservice/v1/request_response.pb.h"
+
+// DescribeWorkflowExecution. Memo, search attributes, failures and metadata are kept as the bytes
+// that clients sent and are spliced in unread, so even fields that we have never heard of come
+// back.
+namespace fairlead::api {
+
+namespace {
+
+namespace activity_v1 = temporal::api::activity::v1;
+namespace common = temporal::api::common::v1;
+namespace enums = temporal::api::enums::v1;
+namespace workflow = temporal::api::workflow::v1;
+using wire::Writer;
+
+using Bytes = google::protobuf::Map<std::string, std::string>;
+
+// Memo and SearchAttributes: one map from a name to a payload, in the order of the names so that
+// equal runs have equal answers.
+void write_payload_map(Writer& writer, uint32_t field, uint32_t map_field, const Bytes& payloads) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, payload] : payloads) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  writer.message(field, [&](Writer& message) {
+    for (const auto name : names) {
+      message.message(map_field, [&](Writer& entry) {
+        entry.string(1, name);
+        entry.bytes(2, payloads.at(std::string(name)));
+      });
+    }
+  });
+}
+
+void write_config(Writer& writer, const model::RunState& run) {
+  using Config = workflow::WorkflowExecutionConfig;
+  write_task_queue(writer, Config::kTaskQueueFieldNumber, run.task_queue());
+  writer.duration(Config::kWorkflowExecutionTimeoutFieldNumber, run.execution_timeout_ns());
+  writer.duration(Config::kWorkflowRunTimeoutFieldNumber, run.run_timeout_ns());
+  writer.duration(Config::kDefaultWorkflowTaskTimeoutFieldNumber, run.task_timeout_ns());
+  writer.string(Config::kUserMetadataFieldNumber, run.user_metadata());
+}
+
+bool is_open(const model::RunState& run) { return run.status() == model::RUNNING; }
+
+void write_info(Writer& writer, const model::RunState& run) {
+  using Info = workflow::WorkflowExecutionInfo;
+  write_execution(writer, Info::kExecutionFieldNumber, run.workflow_id(), run.run_id());
+  write_type(writer, Info::kTypeFieldNumber, run.workflow_type());
+  write_time(writer, Info::kStartTimeFieldNumber, run.start_ns());
+  if (!is_open(run)) write_time(writer, Info::kCloseTimeFieldNumber, run.close_ns());
+  writer.integer(Info::kStatusFieldNumber, run.status());
+  writer.integer(Info::kHistoryLengthFieldNumber, std::max<int64_t>(run.next_event_id() - 1, 0));
+  write_time(writer, Info::kExecutionTimeFieldNumber, run.execution_ns());
+  write_payload_map(writer, Info::kMemoFieldNumber, common::Memo::kFieldsFieldNumber, run.memo());
+  write_payload_map(writer, Info::kSearchAttributesFieldNumber,
+                    common::SearchAttributes::kIndexedFieldsFieldNumber, run.search_attributes());
+  writer.string(Info::kTaskQueueFieldNumber, run.task_queue());
+  writer.integer(Info::kStateTransitionCountFieldNumber, run.state_transitions());
+  writer.integer(Info::kHistorySizeBytesFieldNumber, run.history_bytes());
+  if (!is_open(run)) {
+    // A run that ended during its start delay never executed: zero, not less.
+    writer.duration(Info::kExecutionDurationFieldNumber,
+                    std::max<int64_t>(run.close_ns() - run.execution_ns(), 0));
+  }
+  write_execution(writer, Info::kRootExecutionFieldNumber, run.workflow_id(), run.run_id());
+  writer.string(Info::kFirstRunIdFieldNumber, run.first_run_id());
+  write_priority(writer, Info::kPriorityFieldNumber, run.priority());
+}
+
+void write_extended_info(Writer& writer, const model::RunState& run) {
+  using Info = workflow::WorkflowExecutionExtendedInfo;
+  write_time(writer, Info::kExecutionExpirationTimeFieldNumber, run.execution_expiration_ns());
+  write_time(writer, Info::kRunExpirationTimeFieldNumber, run.run_expiration_ns());
+  writer.boolean(Info::kCancelRequestedFieldNumber, run.cancel_requested());
+  write_time(writer, Info::kOriginalStartTimeFieldNumber, run.start_ns());
+  if (run.start_request_id().empty()) return;
+  writer.message(Info::kRequestIdInfosFieldNumber, [&](Writer& entry) {
+    entry.string(1, run.start_request_id());
+    entry.message(2, [](Writer& info) {
+      info.integer(workflow::RequestIdInfo::kEventTypeFieldNumber, model::WORKFLOW_STARTED);
+      info.integer(workflow::RequestIdInfo::kEventIdFieldNumber, 1);
+    });
+  });
+}
+
+enums::PendingActivityState state_of(const model::ActivityState& activity) {
+  if (activity.cancel_requested()) return enums::PENDING_ACTIVITY_STATE_CANCEL_REQUESTED;
+  if (activity.started_ns() != 0) return enums::PENDING_ACTIVITY_STATE_STARTED;
+  return enums::PENDING_ACTIVITY_STATE_SCHEDULED;
+}
+
+void write_options(Writer& writer, const model::ActivityScheduled& scheduled) {
+  using Options = activity_v1::ActivityOptions;
+  write_task_queue(writer, Options::kTaskQueueFieldNumber, scheduled.task_queue());
+  writer.duration(Options::kScheduleToCloseTimeoutFieldNumber, scheduled.schedule_to_close_ns());
+  writer.duration(Options::kScheduleToStartTimeoutFieldNumber, scheduled.schedule_to_start_ns());
+  writer.duration(Options::kStartToCloseTimeoutFieldNumber, scheduled.start_to_close_ns());
+  writer.duration(Options::kHeartbeatTimeoutFieldNumber, scheduled.heartbeat_ns());
+  write_retry_policy(writer, Options::kRetryPolicyFieldNumber, scheduled.retry_policy());
+  write_priority(writer, Options::kPriorityFieldNumber, scheduled.priority());
+}
+
+// When the attempt in hand failed and the next one begins; said only while the activity waits for
+// it.
+void write_backoff(Writer& writer, const model::ActivityState& activity) {
+  using Info = workflow::PendingActivityInfo;
+  if (!activity.backing_off()) return;
+  const DurationNs interval = activity.scheduled_ns() - activity.last_attempt_complete_ns();
+  writer.duration(Info::kCurrentRetryIntervalFieldNumber, std::max<DurationNs>(interval, 0));
+  write_time(writer, Info::kNextAttemptScheduleTimeFieldNumber, activity.scheduled_ns());
+}
+
+void write_activity(Writer& writer, const model::ActivityState& activity) {
+  using Info = workflow::PendingActivityInfo;
+  const auto& scheduled = activity.scheduled();
+  writer.string(Info::kActivityIdFieldNumber, scheduled.activity_id());
+  write_type(writer, Info::kActivityTypeFieldNumber, scheduled.activity_type());
+  writer.integer(Info::kStateFieldNumber, state_of(activity));
+  writer.string(Info::kHeartbeatDetailsFieldNumber, activity.heartbeat_details());
+  write_time(writer, Info::kLastHeartbeatTimeFieldNumber, activity.heartbeat_ns());
+  write_time(writer, Info::kLastStartedTimeFieldNumber, activity.started_ns());
+  writer.integer(Info::kAttemptFieldNumber, std::max(activity.attempt(), 1));
+  writer.integer(Info::kMaximumAttemptsFieldNumber, scheduled.retry_policy().maximum_attempts());
+  write_time(writer, Info::kScheduledTimeFieldNumber, activity.scheduled_ns());
+  if (scheduled.schedule_to_close_ns() != 0) {
+    write_time(writer, Info::kExpirationTimeFieldNumber,
+               add_saturated(activity.first_scheduled_ns(), scheduled.schedule_to_close_ns()));
+  }
+  if (activity.has_last_failure()) {
+    write_failure(writer, Info::kLastFailureFieldNumber, activity.last_failure());
+  }
+  writer.string(Info::kLastWorkerIdentityFieldNumber, activity.started_ns() != 0
+                                                          ? activity.started_identity()
+                                                          : activity.last_worker_identity());
+  write_time(writer, Info::kLastAttemptCompleteTimeFieldNumber,
+             activity.last_attempt_complete_ns());
+  write_backoff(writer, activity);
+  write_priority(writer, Info::kPriorityFieldNumber, scheduled.priority());
+  writer.message(Info::kActivityOptionsFieldNumber,
+                 [&](Writer& options) { write_options(options, scheduled); });
+}
+
+void write_workflow_task(Writer& writer, const model::WorkflowTaskState& task) {
+  using Info = workflow::PendingWorkflowTaskInfo;
+  writer.integer(Info::kStateFieldNumber, task.started_id() != 0
+                                              ? enums::PENDING_WORKFLOW_TASK_STATE_STARTED
+                                              : enums::PENDING_WORKFLOW_TASK_STATE_SCHEDULED);
+  write_time(writer, Info::kScheduledTimeFieldNumber, task.scheduled_ns());
+  write_time(writer, Info::kOriginalScheduledTimeFieldNumber, task.original_scheduled_ns());
+  write_time(writer, Info::kStartedTimeFieldNumber, task.started_ns());
+  writer.integer(Info::kAttemptFieldNumber, task.attempt());
+}
+
+}  // namespace
+
+std::string encode_describe(const shard::RunView& view) {
+  using Describe = temporal::api::workflowservice::v1::DescribeWorkflowExecutionResponse;
+  const auto& run = view.run;
+  std::string answer;
+  Writer writer(&answer);
+  writer.message(Describe::kExecutionConfigFieldNumber,
+                 [&](Writer& config) { write_config(config, run); });
+  writer.message(Describe::kWorkflowExecutionInfoFieldNumber,
+                 [&](Writer& info) { write_info(info, run); });
+  if (is_open(run)) {
+    for (const auto& activity : view.activities) {
+      writer.message(Describe::kPendingActivitiesFieldNumber,
+                     [&](Writer& info) { write_activity(info, activity); });
+    }
+    if (run.workflow_task().scheduled_id() != 0) {
+      writer.message(Describe::kPendingWorkflowTaskFieldNumber,
+                     [&](Writer& info) { write_workflow_task(info, run.workflow_task()); });
+    }
+  }
+  writer.message(Describe::kWorkflowExtendedInfoFieldNumber,
+                 [&](Writer& info) { write_extended_info(info, run); });
+  return answer;
+}
+
+}  // namespace fairlead::api

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "api/temporal/call.h"
+#include "api/temporal/stream.h"
+#include "base/time.h"
+
+namespace fairlead::api {
+
+struct GrpcOptions {
+  std::string bind_address = "127.0.0.1";
+  int port = 7233;  // 0 takes any free one
+  // One completion queue each. One thread keeps two cores busy with our own work; more are for
+  // more.
+  int threads = 1;
+  // gRPC's default, which clients know and react to.
+  int receive_bytes_max = 4 << 20;
+};
+
+// Serves a table of methods over gRPC.
+//
+// Handlers run on the transport's threads and must not block them. Built on gRPC's core interface,
+// the layer under its C++ classes: the same library and wire, without 3 KB of C++ objects for each
+// parked call, and with the request's message delivered in the same event as the call.
+class GrpcTransport {
+ public:
+  static absl::StatusOr<std::unique_ptr<GrpcTransport>> start(const GrpcOptions& options,
+                                                              MethodTable methods,
+                                                              StreamTable streams = {});
+  // As shutdown(0).
+  virtual ~GrpcTransport() = default;
+
+  // The port that clients connect to.
+  virtual int port() const = 0;
+
+  // Stops accepting, tells clients to go elsewhere, gives calls in hand `grace` to be answered and
+  // cancels the rest. Returns when no thread of ours runs; calls that handlers still hold may be
+  // answered later, to nobody.
+  virtual void shutdown(DurationNs grace) = 0;
+};
+
+}  // namespace fairlead::api

@@ -1,0 +1,161 @@
+#include "absl/strings/str_cat.h"
+#include "api/temporal/commands.h"
+#include "api/temporal/convert.h"
+#include "api/temporal/handler.h"
+#include "api/temporal/query_answer.h"
+#include "api/temporal/try.h"
+#include "api/temporal/validate.h"
+#include "base/error.h"
+#include "base/wire.h"
+#include "temporal/api/workflowservice/v1/request_response.pb.h"
+
+// Clients in the field still send what the API has since deprecated.
+#pragma clang diagnostic ignored "-Wdeprecated-declarations"
+
+// What a worker makes of a workflow task.
+namespace fairlead::api {
+
+namespace {
+
+using errors::invalid_argument;
+using google::protobuf::Arena;
+using namespace temporal::api::enums::v1;
+using namespace temporal::api::workflowservice::v1;
+namespace history_api = temporal::api::history::v1;
+
+absl::Status check_completion(const RespondWorkflowTaskCompletedRequest& request) {
+  if (request.page_number() > 0 || request.intermediate_page()) {
+    return errors::failed_precondition(
+        "pages of a workflow task completion are not accepted by this server");
+  }
+  const bool is_versioned =
+      request.deployment_options().worker_versioning_mode() == WORKER_VERSIONING_MODE_VERSIONED;
+  if (request.versioning_behavior() != VERSIONING_BEHAVIOR_UNSPECIFIED && !is_versioned) {
+    return invalid_argument(
+        "versioning behavior set without deployment options being set with versioned mode");
+  }
+  return check_sequence(request.commands());
+}
+
+// Parts that replay depends on (sdk_metadata above all) move into the event as they came.
+std::string completed_door(RespondWorkflowTaskCompletedRequest& request) {
+  auto& door =
+      *Arena::CreateMessage<history_api::WorkflowTaskCompletedEventAttributes>(request.GetArena());
+  door.set_identity(request.identity());
+  door.set_binary_checksum(request.binary_checksum());
+  door.unsafe_arena_set_allocated_worker_version(
+      request.unsafe_arena_release_worker_version_stamp());
+  door.unsafe_arena_set_allocated_sdk_metadata(request.unsafe_arena_release_sdk_metadata());
+  door.unsafe_arena_set_allocated_metering_metadata(
+      request.unsafe_arena_release_metering_metadata());
+  door.unsafe_arena_set_allocated_deployment(request.unsafe_arena_release_deployment());
+  door.set_versioning_behavior(request.versioning_behavior());
+  const auto& options = request.deployment_options();
+  if (options.worker_versioning_mode() == WORKER_VERSIONING_MODE_VERSIONED) {
+    door.set_worker_deployment_name(options.deployment_name());
+    door.set_worker_deployment_version(
+        absl::StrCat(options.deployment_name(), ".", options.build_id()));
+    door.mutable_deployment_version()->set_deployment_name(options.deployment_name());
+    door.mutable_deployment_version()->set_build_id(options.build_id());
+  }
+  return door.SerializeAsString();
+}
+
+absl::StatusOr<std::optional<model::StickyState>> read_sticky(
+    const RespondWorkflowTaskCompletedRequest& request, int64_t id_max) {
+  const auto& asked = request.sticky_attributes();
+  const std::string& name = asked.worker_task_queue().name();
+  if (name.empty()) return std::nullopt;
+  FL_TRY(check_task_queue_name(name, id_max));
+  model::StickyState sticky;
+  sticky.set_name(name);
+  FL_TRY_ASSIGN(const DurationNs timeout,
+                check_duration(asked.schedule_to_start_timeout(), "ScheduleToStartTimeout"));
+  sticky.set_schedule_to_start_ns(timeout);
+  return sticky;
+}
+
+// RespondWorkflowTaskCompletedResponse. Without a new task it is empty.
+void reply_completed(shard::Engine& engine, Call& call, shard::CompleteWorkflowTaskResult result) {
+  if (!result.new_task.has_value()) return succeed(call, {});
+  std::string body;
+  wire::Writer(&body).bytes(1, encode_poll_workflow_task(*result.new_task));
+  call.reply(RpcStatus{}, std::move(body),
+             [&engine, token = std::move(result.new_task->token)](bool is_delivered) mutable {
+               if (!is_delivered) engine.return_workflow_task(std::move(token));
+             });
+}
+
+absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest& request,
+                           const CallPtr& call) {
+  FL_TRY_ASSIGN(auto bearer, service.read_token(request.task_token(), request.namespace_()));
+  const auto& options = service.options;
+  const auto& limits = options.limits;
+  FL_TRY(check_length(request.identity(), "Identity", limits.id_bytes));
+  FL_TRY(check_completion(request));
+
+  shard::CompleteWorkflowTask completion;
+  FL_TRY_ASSIGN(completion.sticky, read_sticky(request, limits.id_bytes));
+  completion.token = std::move(bearer.token);
+  completion.identity = request.identity();
+  completion.force_new_task = request.force_create_new_workflow_task();
+  completion.return_new_task = request.return_new_workflow_task();
+  completion.door = completed_door(request);
+  auto drafts = read_commands(*request.mutable_commands(), bearer.ns->name(), request.identity(),
+                              {limits.id_bytes, limits.blob_bytes, options.memo_bytes});
+  completion.commands = std::move(drafts.events);
+  completion.bad_command = std::move(drafts.bad_command);
+  if (!completion.bad_command.has_value() && request.messages_size() > 0) {
+    completion.bad_command = shard::CommandError{
+        .cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE,
+        .message = "BadUpdateWorkflowExecutionMessage: updates are not implemented by this server"};
+  }
+  for (const auto& [id, result] : request.query_results()) {
+    completion.query_answers.emplace_back(
+        id,
+        read_query_answer(result.result_type(), result.answer(), result.error_message(),
+                          result.has_failure() ? &result.failure() : nullptr, limits.blob_bytes));
+  }
+  auto& engine = service.engine;
+  engine.complete_workflow_task(
+      std::move(completion),
+      [&engine, call](absl::StatusOr<shard::CompleteWorkflowTaskResult> result) {
+        if (!result.ok()) return fail(*call, result.status());
+        reply_completed(engine, *call, *std::move(result));
+      });
+  return absl::OkStatus();
+}
+
+absl::Status fail_task(Service& service, RespondWorkflowTaskFailedRequest& request,
+                       const CallPtr& call) {
+  FL_TRY_ASSIGN(auto bearer, service.read_token(request.task_token(), request.namespace_()));
+  const auto& limits = service.options.limits;
+  FL_TRY(check_length(request.identity(), "Identity", limits.id_bytes));
+
+  shard::FailWorkflowTask failed;
+  failed.token = std::move(bearer.token);
+  failed.cause = request.cause();
+  failed.identity = request.identity();
+  if (static_cast<int64_t>(request.failure().ByteSizeLong()) > limits.blob_bytes) {
+    failed.failure = read_failure(
+        shorten_failure(request.failure(), static_cast<size_t>(limits.last_failure_bytes)));
+  } else if (request.has_failure()) {
+    failed.failure = read_failure(request.failure());
+  }
+  auto& door =
+      *Arena::CreateMessage<history_api::WorkflowTaskFailedEventAttributes>(request.GetArena());
+  door.set_binary_checksum(request.binary_checksum());
+  door.unsafe_arena_set_allocated_worker_version(request.unsafe_arena_release_worker_version());
+  failed.door = door.SerializeAsString();
+  service.engine.fail_workflow_task(std::move(failed), answer_done(call));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void add_task_handlers(Registrar& registrar) {
+  registrar.serve(complete_task);
+  registrar.serve(fail_task);
+}
+
+}  // namespace fairlead::api

@@ -1,0 +1,160 @@
+#include "api/temporal/handler.h"
+#include "api/temporal/try.h"
+#include "api/temporal/validate.h"
+#include "base/error.h"
+#include "temporal/api/workflowservice/v1/request_response.pb.h"
+
+// What a client does to a run: signal, cancel, terminate, look.
+namespace fairlead::api {
+
+namespace {
+
+using errors::invalid_argument;
+using google::protobuf::Arena;
+using temporal::api::common::v1::WorkflowExecution;
+using namespace temporal::api::workflowservice::v1;
+namespace history_api = temporal::api::history::v1;
+
+using Links = google::protobuf::RepeatedPtrField<temporal::api::common::v1::Link>;
+
+shard::RunRef run_ref(const shard::NamespacePtr& ns, const WorkflowExecution& execution) {
+  return {number_of(ns), execution.workflow_id(), execution.run_id()};
+}
+
+// The namespace of a request about a run, once the parts that all such requests share are right.
+template <typename Request>
+absl::StatusOr<shard::NamespacePtr> check_run_request(const Service& service,
+                                                      const Request& request) {
+  FL_TRY_ASSIGN(auto ns, service.find_namespace(request.namespace_()));
+  const int64_t id_max = service.options.limits.id_bytes;
+  FL_TRY(check_execution(request.has_workflow_execution() ? &request.workflow_execution() : nullptr,
+                         id_max));
+  FL_TRY(check_length(request.identity(), "Identity", id_max));
+  FL_TRY(check_links(request.links()));
+  return ns;
+}
+
+// Takes the links away from the request they came with.
+std::string links_envelope(Links& links, Arena* arena) {
+  if (links.empty()) return {};
+  auto& event = *Arena::CreateMessage<history_api::HistoryEvent>(arena);
+  event.mutable_links()->Swap(&links);
+  return event.SerializeAsString();
+}
+
+std::string encode_signaled(const std::string& namespace_name, const shard::RunRef& run,
+                            const std::string& request_id) {
+  SignalWorkflowExecutionResponse response;
+  if (!request_id.empty()) {
+    auto& link = *response.mutable_link()->mutable_workflow_event();
+    link.set_namespace_(namespace_name);
+    link.set_workflow_id(run.workflow_id);
+    link.set_run_id(run.run_id);
+    link.mutable_request_id_ref()->set_request_id(request_id);
+    link.mutable_request_id_ref()->set_event_type(
+        temporal::api::enums::v1::EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+  }
+  return response.SerializeAsString();
+}
+
+absl::Status signal_workflow(Service& service, SignalWorkflowExecutionRequest& request,
+                             const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, check_run_request(service, request));
+  const auto& limits = service.options.limits;
+  if (request.signal_name().empty()) return invalid_argument("SignalName is not set on request.");
+  FL_TRY(check_length(request.signal_name(), "SignalName", limits.id_bytes));
+  FL_TRY(check_length(request.request_id(), "RequestId", limits.id_bytes));
+  FL_TRY(check_blob(static_cast<int64_t>(request.input().ByteSizeLong()), limits.blob_bytes));
+
+  shard::SignalRequest signal;
+  signal.run = run_ref(ns, request.workflow_execution());
+  signal.request_id = request.request_id();
+  signal.envelope = links_envelope(*request.mutable_links(), request.GetArena());
+  auto& door = *Arena::CreateMessage<history_api::WorkflowExecutionSignaledEventAttributes>(
+      request.GetArena());
+  door.set_signal_name(request.signal_name());
+  door.unsafe_arena_set_allocated_input(request.unsafe_arena_release_input());
+  door.set_identity(request.identity());
+  door.unsafe_arena_set_allocated_header(request.unsafe_arena_release_header());
+  door.set_request_id(request.request_id());
+  signal.door = door.SerializeAsString();
+  auto encode = [ns, run = signal.run, request_id = signal.request_id](shard::Done) {
+    return encode_signaled(ns->name(), run, request_id);
+  };
+  service.engine.signal_workflow(std::move(signal), answer<shard::Done>(call, std::move(encode)));
+  return absl::OkStatus();
+}
+
+absl::Status request_cancel(Service& service, RequestCancelWorkflowExecutionRequest& request,
+                            const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, check_run_request(service, request));
+  FL_TRY(check_length(request.request_id(), "RequestId", service.options.limits.id_bytes));
+  FL_TRY(check_run_id(request.first_execution_run_id()));
+  FL_TRY(
+      check_blob(static_cast<int64_t>(request.reason().size()), service.options.limits.blob_bytes));
+
+  shard::CancelRequest cancel;
+  cancel.run = run_ref(ns, request.workflow_execution());
+  cancel.first_run_id = request.first_execution_run_id();
+  cancel.envelope = links_envelope(*request.mutable_links(), request.GetArena());
+  auto& door = *Arena::CreateMessage<history_api::WorkflowExecutionCancelRequestedEventAttributes>(
+      request.GetArena());
+  door.set_cause(request.reason());
+  door.set_identity(request.identity());
+  cancel.door = door.SerializeAsString();
+  service.engine.cancel_workflow(std::move(cancel), answer_done(call));
+  return absl::OkStatus();
+}
+
+absl::Status terminate_workflow(Service& service, TerminateWorkflowExecutionRequest& request,
+                                const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, check_run_request(service, request));
+  FL_TRY(check_run_id(request.first_execution_run_id()));
+  FL_TRY(
+      check_blob(static_cast<int64_t>(request.details().ByteSizeLong() + request.reason().size()),
+                 service.options.limits.blob_bytes));
+
+  shard::TerminateRequest terminate;
+  terminate.run = run_ref(ns, request.workflow_execution());
+  terminate.first_run_id = request.first_execution_run_id();
+  terminate.envelope = links_envelope(*request.mutable_links(), request.GetArena());
+  auto& door = *Arena::CreateMessage<history_api::WorkflowExecutionTerminatedEventAttributes>(
+      request.GetArena());
+  door.set_reason(request.reason().empty() ? "terminated by user via frontend" : request.reason());
+  door.set_identity(request.identity().empty() ? "frontend-service" : request.identity());
+  door.unsafe_arena_set_allocated_details(request.unsafe_arena_release_details());
+  terminate.door = door.SerializeAsString();
+  service.engine.terminate_workflow(std::move(terminate), answer_done(call));
+  return absl::OkStatus();
+}
+
+absl::Status describe_workflow(Service& service, DescribeWorkflowExecutionRequest& request,
+                               const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
+  FL_TRY(check_execution(request.has_execution() ? &request.execution() : nullptr,
+                         service.options.limits.id_bytes));
+  service.engine.describe_workflow(run_ref(ns, request.execution()),
+                                   answer<shard::RunView>(call, encode_describe));
+  return absl::OkStatus();
+}
+
+absl::Status reset_sticky(Service& service, ResetStickyTaskQueueRequest& request,
+                          const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
+  FL_TRY(check_execution(request.has_execution() ? &request.execution() : nullptr,
+                         service.options.limits.id_bytes));
+  service.engine.reset_sticky(run_ref(ns, request.execution()), answer_done(call));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void add_workflow_handlers(Registrar& registrar) {
+  registrar.serve(signal_workflow);
+  registrar.serve(request_cancel);
+  registrar.serve(terminate_workflow);
+  registrar.serve(describe_workflow);
+  registrar.serve(reset_sticky);
+}
+
+}  // namespace fairlead::api
