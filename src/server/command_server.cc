@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "server/commands.h"
+#include "server/logging.h"
 #include "server/server.h"
 #include "server/server_flags.h"
 
@@ -40,6 +41,7 @@ void add_server_command(CLI::App* app, CommandRun* run) {
         std::fprintf(stderr, "fairlead: %s\n", std::string(config.status().message()).c_str());
         return 2;
       }
+      set_up_logging(config->log);
       return run_server(*config);
     };
   });

@@ -79,7 +79,7 @@ TEST_F(ServerFlagsTest, AFileThatCannotBeReadIsAnErrorThatSaysWhy) {
 }
 
 TEST_F(ServerFlagsTest, AnUnknownFlagIsRefusedAndTheHelpShowsDefaults) {
-  EXPECT_THROW(parse("--colour red"), CLI::ExtrasError);
+  EXPECT_THROW((void)parse("--colour red"), CLI::ExtrasError);
   CLI::App app;
   ServerFlags flags(&app);
   EXPECT_THAT(app.help(), HasSubstr("--grpc-port"));

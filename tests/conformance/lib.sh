@@ -6,7 +6,7 @@ mkdir -p "$cache"
 
 require_address() {
   if [ -z "${FAIRLEAD_ADDRESS:-}" ]; then
-    echo "FAIRLEAD_ADDRESS is not set; say host:port of a running server, or use test/conformance/run" >&2
+    echo "FAIRLEAD_ADDRESS is not set; say host:port of a running server, or use tests/conformance/run" >&2
     exit 2
   fi
 }
