@@ -9,6 +9,9 @@ if(FAIRLEAD_SANITIZE)
   target_link_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE})
 endif()
 
+# Every unit test and nothing else: what a sanitizer build needs.
+add_custom_target(unit_tests)
+
 # fairlead_room(<folder> [PROTOS …] [DEPENDS …])
 #
 # Makes fl_<folder> from src/<folder>/*.cc, and <folder>_test / <folder>_bench from the *_test.cc and
@@ -49,6 +52,7 @@ function(fairlead_room folder)
     add_executable(${name}_test ${tests})
     target_link_libraries(${name}_test PRIVATE fl_${name} fairlead_options GTest::gtest GTest::gmock GTest::gtest_main)
     add_test(NAME unit.${name} COMMAND ${name}_test)
+    add_dependencies(unit_tests ${name}_test)
   endif()
   if(benches)
     add_executable(${name}_bench ${benches})

@@ -50,6 +50,12 @@ struct StartRequest {
   std::vector<std::pair<std::string, std::string>> memo;
   std::vector<std::pair<std::string, std::string>> search_attributes;
   std::string user_metadata;
+  // A signal for the run: the first thing in a new one, or one more in a run that is kept.
+  struct Signal {
+    std::string door;
+    std::string envelope;
+  };
+  std::optional<Signal> signal;
   std::string door;      // attributes of the started event that only the door understands
   std::string envelope;  // fields of the event around them
 };

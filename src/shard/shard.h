@@ -180,6 +180,7 @@ class Shard {
   void with_activity(const TaskToken& token, bool must_be_started, Reply<T> reply, Then then);
 
   void create_run(StepPtr step, StartRequest request, Reply<StartResult> reply);
+  void signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply);
 
   // Time.
   void tick();

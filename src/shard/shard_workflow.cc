@@ -98,6 +98,8 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
       return;
     }
     create_run(std::make_unique<Step>(), std::move(request), std::move(reply));
+  } else if (request.conflict == ConflictPolicy::kUseExisting && request.signal.has_value()) {
+    signal_existing(*entry, std::move(request), std::move(reply));
   } else if (request.conflict == ConflictPolicy::kUseExisting) {
     answer(result_of(run, false));
   } else if (request.conflict == ConflictPolicy::kTerminateExisting) {
@@ -122,11 +124,41 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   auto& part = add_part(*step, *entry);
   history::start_run(part.tx, {request.start_delay, std::move(request.door),
                                std::move(request.envelope)});
+  if (request.signal.has_value()) {
+    (void)history::signal_run(part.tx, std::move(request.signal->door),
+                              std::move(request.signal->envelope));
+    step->batch.put(store::keys::request_id(id_, entry->key, request.request_id), "");
+  }
   ++stats_.runs_started;
   reply_after(*step, [reply = std::move(reply), result = result_of(entry->run.state, true)]() mutable {
     reply(std::move(result));
   });
   finish(std::move(step));
+}
+
+// Signals the open run that a start with a signal found. Unlike a signal of its own it also ends the
+// wait for the first task.
+void Shard::signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply) {
+  const auto run = entry.run.state.run_id();
+  const auto result = result_of(entry.run.state, false);
+  if (entry.run.state.first_task_at_ns() != 0) {
+    auto step = begin(entry);
+    step->parts[0]->tx.state().set_first_task_at_ns(0);
+    step->parts[0]->tx.want_task();
+    finish(std::move(step));
+  }
+  SignalRequest signal{{request.ns, request.workflow_id, run},
+                       std::move(request.request_id),
+                       std::move(request.signal->door),
+                       std::move(request.signal->envelope)};
+  signal_workflow(std::move(signal),
+                  [reply = std::move(reply), result](absl::StatusOr<Done> done) mutable {
+                    if (!done.ok()) {
+                      reply(done.status());
+                    } else {
+                      reply(result);
+                    }
+                  });
 }
 
 void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {

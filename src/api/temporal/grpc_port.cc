@@ -3,6 +3,7 @@
 #include <grpc/byte_buffer_reader.h>
 #include <grpc/slice.h>
 
+#include <atomic>
 #include <cstring>
 
 #include "base/assert.h"
@@ -18,12 +19,25 @@ std::string_view view_of(const grpc_slice& slice) {
   return {reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(slice)), GRPC_SLICE_LENGTH(slice)};
 }
 
+// A reply that gRPC reads from our memory and frees on whatever thread it has done so. Its
+// reference count orders the two; `is_lent` tells the same to sanitizers, which do not see into
+// gRPC.
+struct LentBody {
+  std::string bytes;
+  std::atomic<bool> is_lent = false;
+};
+
+void give_back(void* lent) {
+  auto* body = static_cast<LentBody*>(lent);
+  FL_ASSERT(body->is_lent.load(std::memory_order_acquire), "gRPC freed what it was not given");
+  delete body;
+}
+
 grpc_slice slice_of(std::string body) {
   if (body.size() <= kCopyBytesMax) return grpc_slice_from_copied_buffer(body.data(), body.size());
-  auto* kept = new std::string(std::move(body));
-  return grpc_slice_new_with_user_data(
-      kept->data(), kept->size(), [](void* string) { delete static_cast<std::string*>(string); },
-      kept);
+  auto* lent = new LentBody{std::move(body)};
+  lent->is_lent.store(true, std::memory_order_release);
+  return grpc_slice_new_with_user_data(lent->bytes.data(), lent->bytes.size(), give_back, lent);
 }
 
 }  // namespace

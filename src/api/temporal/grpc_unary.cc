@@ -64,7 +64,6 @@ class UnaryCall final : public Call,
  private:
   void arrived();
   void watch_for_close();
-  void release();
 
   const GrpcLane& lane_;
   std::shared_ptr<UnaryCall> self_;  // set while gRPC holds our address
@@ -94,6 +93,7 @@ void UnaryCall::on_event(GrpcEvent event, bool ok) {
   absl::AnyInvocable<void()> gone;
   Delivered delivered;
   bool is_delivered = false;
+  grpc_call* call = nullptr;
   {
     const std::lock_guard lock(mutex_);
     --batches_;
@@ -105,9 +105,11 @@ void UnaryCall::on_event(GrpcEvent event, bool ok) {
     if (batches_ > 0) return;
     delivered = std::exchange(delivered_, nullptr);
     is_delivered = is_sent_ && is_cancelled_ == 0;
+    call = std::exchange(call_, nullptr);
   }
   const auto self = std::exchange(self_, nullptr);
-  release();
+  grpc_call_unref(call);
+  lane_.port->live.leave();
   if (gone) gone();
   if (delivered) delivered(is_delivered);
 }
@@ -171,6 +173,7 @@ void UnaryCall::reply(RpcStatus status, std::string body, Delivered delivered) {
   absl::AnyInvocable<void()> unused;
   bool is_watched;
   bool is_closed;
+  grpc_call* call;
   body_.release();
   {
     const std::lock_guard lock(mutex_);
@@ -179,6 +182,7 @@ void UnaryCall::reply(RpcStatus status, std::string body, Delivered delivered) {
     unused = std::exchange(gone_, nullptr);
     is_watched = is_watched_;
     is_closed = is_closed_;
+    call = call_;
     if (!is_closed) {
       delivered_ = std::exchange(delivered, nullptr);
       ++batches_;
@@ -194,12 +198,7 @@ void UnaryCall::reply(RpcStatus status, std::string body, Delivered delivered) {
   batch.send_status(status);
   // With `close` in the same batch `ok` says nothing; whether the call was cancelled says it all.
   if (!is_watched) batch.recv_close(&is_cancelled_);
-  batch.start(call_, tag(GrpcEvent::kSent));
-}
-
-void UnaryCall::release() {
-  grpc_call_unref(std::exchange(call_, nullptr));
-  lane_.port->live.leave();
+  batch.start(call, tag(GrpcEvent::kSent));
 }
 
 }  // namespace

@@ -16,6 +16,8 @@ namespace {
 
 using errors::invalid_argument;
 using google::protobuf::Arena;
+using temporal::api::workflowservice::v1::SignalWithStartWorkflowExecutionRequest;
+using temporal::api::workflowservice::v1::SignalWithStartWorkflowExecutionResponse;
 using temporal::api::workflowservice::v1::StartWorkflowExecutionRequest;
 using temporal::api::workflowservice::v1::StartWorkflowExecutionResponse;
 using namespace temporal::api::enums::v1;
@@ -175,9 +177,10 @@ std::string encode_started(const shard::StartResult& result, const std::string& 
   return response.SerializeAsString();
 }
 
-absl::Status start_workflow(Service& service, StartWorkflowExecutionRequest& request,
-                            const CallPtr& call) {
-  FL_TRY_ASSIGN(const auto ns, service.find_active_namespace(request.namespace_()));
+// Checks a start and turns it into the engine's words. Empties the request.
+absl::StatusOr<shard::StartRequest> read_start(const Service& service,
+                                               const shard::NamespacePtr& ns,
+                                               StartWorkflowExecutionRequest& request) {
   const auto& options = service.options;
   shard::StartRequest start;
   FL_TRY(check_names(request, options.limits.id_bytes));
@@ -209,6 +212,13 @@ absl::Status start_workflow(Service& service, StartWorkflowExecutionRequest& req
   start.user_metadata = request.user_metadata().SerializeAsString();
   start.envelope = started_envelope(request);
   start.door = started_door(request);
+  return start;
+}
+
+absl::Status start_workflow(Service& service, StartWorkflowExecutionRequest& request,
+                            const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, service.find_active_namespace(request.namespace_()));
+  FL_TRY_ASSIGN(auto start, read_start(service, ns, request));
   service.engine.start_workflow(
       std::move(start), answer<shard::StartResult>(call, [ns, workflow_id = request.workflow_id()](
                                                              const shard::StartResult& result) {
@@ -217,8 +227,98 @@ absl::Status start_workflow(Service& service, StartWorkflowExecutionRequest& req
   return absl::OkStatus();
 }
 
+// The start inside a signal-with-start. Empties those fields of the request.
+StartWorkflowExecutionRequest& start_part(SignalWithStartWorkflowExecutionRequest& request) {
+  auto& start = *Arena::CreateMessage<StartWorkflowExecutionRequest>(request.GetArena());
+  start.set_namespace_(request.namespace_());
+  start.set_workflow_id(request.workflow_id());
+  start.set_identity(request.identity());
+  start.set_request_id(request.request_id());
+  start.set_cron_schedule(request.cron_schedule());
+  start.set_workflow_id_reuse_policy(request.workflow_id_reuse_policy());
+  start.set_workflow_id_conflict_policy(request.workflow_id_conflict_policy());
+  start.unsafe_arena_set_allocated_workflow_type(request.unsafe_arena_release_workflow_type());
+  start.unsafe_arena_set_allocated_task_queue(request.unsafe_arena_release_task_queue());
+  start.unsafe_arena_set_allocated_input(request.unsafe_arena_release_input());
+  start.unsafe_arena_set_allocated_workflow_execution_timeout(
+      request.unsafe_arena_release_workflow_execution_timeout());
+  start.unsafe_arena_set_allocated_workflow_run_timeout(
+      request.unsafe_arena_release_workflow_run_timeout());
+  start.unsafe_arena_set_allocated_workflow_task_timeout(
+      request.unsafe_arena_release_workflow_task_timeout());
+  start.unsafe_arena_set_allocated_workflow_start_delay(
+      request.unsafe_arena_release_workflow_start_delay());
+  start.unsafe_arena_set_allocated_retry_policy(request.unsafe_arena_release_retry_policy());
+  start.unsafe_arena_set_allocated_memo(request.unsafe_arena_release_memo());
+  start.unsafe_arena_set_allocated_search_attributes(
+      request.unsafe_arena_release_search_attributes());
+  if (request.has_header()) *start.mutable_header() = request.header();
+  start.unsafe_arena_set_allocated_user_metadata(request.unsafe_arena_release_user_metadata());
+  *start.mutable_links() = request.links();
+  start.unsafe_arena_set_allocated_versioning_override(
+      request.unsafe_arena_release_versioning_override());
+  start.unsafe_arena_set_allocated_priority(request.unsafe_arena_release_priority());
+  return start;
+}
+
+std::string encode_signaled_with_start(const shard::StartResult& result,
+                                       const std::string& namespace_name,
+                                       const std::string& workflow_id,
+                                       const std::string& request_id) {
+  SignalWithStartWorkflowExecutionResponse response;
+  response.set_run_id(result.run_id);
+  response.set_first_execution_run_id(result.first_run_id);
+  response.set_started(result.started);
+  if (!request_id.empty()) {
+    auto& link = *response.mutable_signal_link()->mutable_workflow_event();
+    link.set_namespace_(namespace_name);
+    link.set_workflow_id(workflow_id);
+    link.set_run_id(result.run_id);
+    link.mutable_request_id_ref()->set_request_id(request_id);
+    link.mutable_request_id_ref()->set_event_type(EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
+  }
+  return response.SerializeAsString();
+}
+
+absl::Status signal_with_start(Service& service, SignalWithStartWorkflowExecutionRequest& request,
+                               const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, service.find_active_namespace(request.namespace_()));
+  const auto& limits = service.options.limits;
+  if (request.signal_name().empty()) return invalid_argument("SignalName is not set on request.");
+  FL_TRY(check_length(request.signal_name(), "SignalName", limits.id_bytes));
+  FL_TRY(
+      check_blob(static_cast<int64_t>(request.signal_input().ByteSizeLong()), limits.blob_bytes));
+  if (request.workflow_id_conflict_policy() == WORKFLOW_ID_CONFLICT_POLICY_FAIL) {
+    return invalid_argument("SignalWithStart cannot be used with WorkflowIdConflictPolicy FAIL.");
+  }
+  FL_TRY_ASSIGN(auto start, read_start(service, ns, start_part(request)));
+  if (start.conflict == shard::ConflictPolicy::kFail) {
+    start.conflict = shard::ConflictPolicy::kUseExisting;
+  }
+  auto& door = *Arena::CreateMessage<history_api::WorkflowExecutionSignaledEventAttributes>(
+      request.GetArena());
+  door.set_signal_name(request.signal_name());
+  door.unsafe_arena_set_allocated_input(request.unsafe_arena_release_signal_input());
+  door.set_identity(request.identity());
+  door.unsafe_arena_set_allocated_header(request.unsafe_arena_release_header());
+  door.set_request_id(request.request_id());
+  auto& event = *Arena::CreateMessage<history_api::HistoryEvent>(request.GetArena());
+  event.mutable_links()->Swap(request.mutable_links());
+  start.signal = {door.SerializeAsString(), event.SerializeAsString()};
+  service.engine.start_workflow(
+      std::move(start), answer<shard::StartResult>(call, [ns, workflow_id = request.workflow_id(),
+                                                          request_id = request.request_id()](
+                                                             const shard::StartResult& result) {
+        return encode_signaled_with_start(result, ns->name(), workflow_id, request_id);
+      }));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
-void add_start_handlers(Registrar& registrar) { registrar.serve(start_workflow); }
+void add_start_handlers(Registrar& registrar) {
+  registrar.serve(start_workflow);
+  registrar.serve(signal_with_start);
+}
 
 }  // namespace fairlead::api

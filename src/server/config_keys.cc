@@ -1,0 +1,280 @@
+#include "server/config_keys.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <type_traits>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "base/time.h"
+
+namespace fairlead::server {
+namespace {
+
+constexpr int64_t kKib = 1 << 10;
+constexpr int64_t kMib = 1 << 20;
+
+// ---- what a text may be -------------------------------------------------------------------------
+
+std::string complain_of_address(std::string_view text) {
+  in6_addr parsed{};
+  const std::string address(text);
+  if (inet_pton(AF_INET, address.c_str(), &parsed) == 1) return "";
+  if (inet_pton(AF_INET6, address.c_str(), &parsed) == 1) return "";
+  return "is not an IP address; 127.0.0.1 keeps the server to this machine, 0.0.0.0 opens it to "
+         "all";
+}
+
+std::string complain_of_folder(std::string_view text) {
+  return text.empty() ? "is empty; name a folder" : "";
+}
+
+std::string complain_of_level(std::string_view text) {
+  constexpr std::array kLevels = {"trace", "debug", "info", "warn", "error"};
+  if (std::find(kLevels.begin(), kLevels.end(), text) != kLevels.end()) return "";
+  return "is not one of trace, debug, info, warn, error";
+}
+
+std::string complain_of_format(std::string_view text) {
+  return text == "text" || text == "json" ? "" : "is not one of text, json";
+}
+
+// ---- lines of the table -------------------------------------------------------------------------
+
+template <auto Section, auto Field>
+constexpr ConfigKey number(std::string_view name, int64_t min, int64_t max, std::string_view help,
+                           int64_t unit = 1) {
+  using Type = std::remove_cvref_t<decltype((std::declval<Config&>().*Section).*Field)>;
+  return {
+      name, help,
+      ConfigKey::Number{
+          .min = min,
+          .max = max,
+          .unit = unit,
+          .set = [](Config& config,
+                    int64_t value) { (config.*Section).*Field = static_cast<Type>(value); },
+          .get =
+              [](const Config& config) { return static_cast<int64_t>((config.*Section).*Field); }}};
+}
+
+template <auto Section, auto Field>
+constexpr ConfigKey text(std::string_view name, std::string (*complaint)(std::string_view),
+                         std::string_view help) {
+  return {name, help,
+          ConfigKey::Text{.complaint = complaint, .field = [](Config& config) -> std::string& {
+                            return (config.*Section).*Field;
+                          }}};
+}
+
+using Server = Config::Server;
+using Engine = Config::Engine;
+using Limits = history::Limits;
+constexpr auto kServer = &Config::server;
+constexpr auto kEngine = &Config::engine;
+constexpr auto kLimits = &Config::limits;
+constexpr auto kLog = &Config::log;
+
+// In the order of the help and of fairlead.example.toml.
+constexpr std::array kKeys = {
+    text<kServer, &Server::bind>("server.bind", complain_of_address,
+                                 "IP address to listen on; 0.0.0.0 for every interface"),
+    number<kServer, &Server::grpc_port>("server.grpc_port", 1, 65535, "Port of the gRPC API"),
+    number<kServer, &Server::http_port>("server.http_port", 1, 65535,
+                                        "Port of /metrics and /healthz"),
+    text<kServer, &Server::data_dir>("server.data_dir", complain_of_folder,
+                                     "Folder of the store; made when missing"),
+
+    number<kEngine, &Engine::shards>("engine.shards", 1, 1024,
+                                     "Slices of a new store; one that exists keeps its own"),
+    number<kEngine, &Engine::executors>("engine.executors", 0, 256,
+                                        "Threads that run shards; 0: half of the cores"),
+    number<kEngine, &Engine::cache_bytes>("engine.cache_mib", 1, 1 << 20,
+                                          "Memory for workflows that are in use, in MiB", kMib),
+    number<kEngine, &Engine::requests_max>(
+        "engine.requests_max", 1, 10'000'000,
+        "Requests under way; beyond it callers are told RESOURCE_EXHAUSTED"),
+    number<kEngine, &Engine::polls_per_namespace_max>(
+        "engine.polls_per_namespace_max", 1, 10'000'000,
+        "Parked polls of a namespace; beyond it pollers are told RESOURCE_EXHAUSTED"),
+
+    number<kLimits, &Limits::blob_bytes>("limits.blob_kib", 1, 64 << 10,
+                                         "An input, result, signal or failure, in KiB", kKib),
+    number<kLimits, &Limits::history_events>("limits.history_events", 10, 10'000'000,
+                                             "Events of a run; beyond it the run is terminated"),
+    number<kLimits, &Limits::history_bytes>(
+        "limits.history_mib", 1, 4 << 10,
+        "Size of a run's history in MiB; beyond it the run is terminated", kMib),
+    number<kLimits, &Limits::history_events_suggest>(
+        "limits.history_suggest_events", 1, 10'000'000,
+        "Events after which workers are told to continue as new"),
+    number<kLimits, &Limits::history_bytes_suggest>(
+        "limits.history_suggest_mib", 1, 4 << 10,
+        "Size in MiB after which workers are told to continue as new", kMib),
+    number<kLimits, &Limits::pending_activities>("limits.pending_activities", 1, 1'000'000,
+                                                 "Activities that a run has open at once"),
+    number<kLimits, &Limits::signals>("limits.signals", 1, 10'000'000, "Signals that a run takes"),
+    number<kLimits, &Limits::buffered_events>(
+        "limits.buffered_events", 1, 1'000'000,
+        "Events that wait while a worker holds the workflow task"),
+    number<kLimits, &Limits::buffered_bytes>("limits.buffered_kib", 1, 1 << 20,
+                                             "Size of those events, in KiB", kKib),
+    number<kLimits, &Limits::id_bytes>("limits.id_bytes", 36, 10'000,
+                                       "Length of ids, names and types, in bytes"),
+    number<kLimits, &Limits::last_failure_bytes>(
+        "limits.last_failure_kib", 1, 1 << 10,
+        "What is kept of an activity's last failure while it retries, in KiB", kKib),
+    number<kLimits, &Limits::workflow_task_timeout>(
+        "limits.workflow_task_timeout_s", 1, 3'600,
+        "Time a worker has for a workflow task when the start does not say, in seconds", kSecond),
+    number<kLimits, &Limits::workflow_task_timeout_max>(
+        "limits.workflow_task_timeout_max_s", 1, 3'600, "The most a start may ask for", kSecond),
+    number<kLimits, &Limits::workflow_task_heartbeat>(
+        "limits.workflow_task_heartbeat_s", 1, 86'400,
+        "How long local activities may prolong one workflow task, in seconds", kSecond),
+
+    text<kLog, &Config::Log::level>("log.level", complain_of_level,
+                                    "trace, debug, info, warn or error"),
+    text<kLog, &Config::Log::format>("log.format", complain_of_format, "text or json"),
+};
+
+// ---- nearness -----------------------------------------------------------------------------------
+
+// How many letters have to be changed, added or left out to turn one word into the other.
+size_t edits(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
+    }
+  }
+  return row[b.size()];
+}
+
+// A third of the letters may be wrong; beyond that a suggestion misleads more than it helps.
+bool is_near(size_t distance, std::string_view word) {
+  return distance <= std::max<size_t>(2, word.size() / 3);
+}
+
+std::string_view last_word(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+}  // namespace
+
+std::string ConfigKey::environment_name() const {
+  const std::string words = absl::StrReplaceAll(std::string(name), {{".", "_"}});
+  return absl::StrCat("FAIRLEAD_", absl::AsciiStrToUpper(words));
+}
+
+std::string ConfigKey::flag() const {
+  const std::string words(section() == "server" ? last_word(name) : name);
+  return absl::StrCat("--", absl::StrReplaceAll(words, {{".", "-"}, {"_", "-"}}));
+}
+
+std::string ConfigKey::default_text() const {
+  Config defaults;
+  if (const auto* kind = std::get_if<Number>(&value)) {
+    return absl::StrCat(kind->get(defaults) / kind->unit);
+  }
+  return std::get<Text>(value).field(defaults);
+}
+
+std::string ConfigKey::wanted() const {
+  const auto* kind = std::get_if<Number>(&value);
+  return kind == nullptr ? "a string"
+                         : absl::StrCat("an integer from ", kind->min, " to ", kind->max);
+}
+
+absl::Status ConfigKey::set_number(int64_t given, Config* config) const {
+  const auto* kind = std::get_if<Number>(&value);
+  if (kind == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), " is an integer, but wants ", wanted()));
+  }
+  if (given < kind->min || given > kind->max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), " = ", given, " is not ", wanted()));
+  }
+  kind->set(*config, given * kind->unit);
+  return absl::OkStatus();
+}
+
+absl::Status ConfigKey::set_string(std::string_view given, Config* config) const {
+  const auto* kind = std::get_if<Text>(&value);
+  if (kind == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), " is a string, but wants ", wanted()));
+  }
+  const std::string complaint = kind->complaint(given);
+  if (!complaint.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), " = \"", std::string(given), "\" ", complaint));
+  }
+  kind->field(*config) = given;
+  return absl::OkStatus();
+}
+
+absl::Status ConfigKey::set_text(std::string_view given, Config* config) const {
+  if (std::holds_alternative<Text>(value)) return set_string(given, config);
+  int64_t parsed = 0;
+  if (!absl::SimpleAtoi(absl::string_view(given.data(), given.size()), &parsed)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(std::string(name), " = \"", std::string(given), "\" is not ", wanted()));
+  }
+  return set_number(parsed, config);
+}
+
+std::span<const ConfigKey> config_keys() { return kKeys; }
+
+const ConfigKey* find_config_key(std::string_view name) {
+  const auto found =
+      std::find_if(kKeys.begin(), kKeys.end(), [&](const auto& key) { return key.name == name; });
+  return found == kKeys.end() ? nullptr : &*found;
+}
+
+std::string_view nearest_config_key(std::string_view name) {
+  std::string_view nearest;
+  size_t distance_min = std::numeric_limits<size_t>::max();
+  for (const auto& key : kKeys) {
+    const std::string_view word = last_word(name);
+    const size_t whole = edits(name, key.name);
+    const size_t last = edits(word, last_word(key.name));
+    if (!is_near(whole, name) && !is_near(last, word)) continue;
+    // The right word in the wrong section is nearer than a stranger of the same length.
+    const size_t distance = std::min(whole, last + 1);
+    if (distance < distance_min) {
+      distance_min = distance;
+      nearest = key.name;
+    }
+  }
+  return nearest;
+}
+
+std::string_view nearest_config_section(std::string_view name) {
+  std::string_view nearest;
+  size_t distance_min = std::numeric_limits<size_t>::max();
+  for (const auto& key : kKeys) {
+    const size_t distance = edits(name, key.section());
+    if (is_near(distance, name) && distance < distance_min) {
+      distance_min = distance;
+      nearest = key.section();
+    }
+  }
+  return nearest;
+}
+
+bool is_config_section(std::string_view name) {
+  return std::any_of(kKeys.begin(), kKeys.end(),
+                     [&](const auto& key) { return key.section() == name; });
+}
+
+}  // namespace fairlead::server

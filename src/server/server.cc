@@ -1,0 +1,204 @@
+#include "server/server.h"
+
+#include <absl/synchronization/mutex.h>
+#include <signal.h>
+#include <spdlog/spdlog.h>
+
+#include <atomic>
+#include <future>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "api/temporal/codec.h"
+#include "api/temporal/grpc_transport.h"
+#include "api/temporal/health.h"
+#include "api/temporal/reflection.h"
+#include "api/temporal/service.h"
+#include "base/random.h"
+#include "server/http_server.h"
+#include "server/metrics.h"
+#include "shard/commit_log.h"
+#include "shard/executor_thread.h"
+#include "shard/node.h"
+#include "store/keys.h"
+#include "store/rocksdb_store.h"
+
+namespace fairlead::server {
+
+namespace {
+
+constexpr DurationNs kStopGrace = 5 * kSecond;
+
+constexpr char kWorkflowService[] = "temporal.api.workflowservice.v1.WorkflowService";
+constexpr char kOperatorService[] = "temporal.api.operatorservice.v1.OperatorService";
+
+// Signals that ask for an orderly stop. Blocked in every thread, taken by one that waits for them.
+class StopSignals {
+ public:
+  StopSignals() {
+    sigemptyset(&signals_);
+    sigaddset(&signals_, SIGTERM);
+    sigaddset(&signals_, SIGINT);
+    pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
+    signal(SIGPIPE, SIG_IGN);
+  }
+
+  int wait() {
+    int signal = 0;
+    sigwait(&signals_, &signal);
+    return signal;
+  }
+
+ private:
+  sigset_t signals_;
+};
+
+// The store's own name, made when the store was.
+absl::StatusOr<std::string> cluster_id(store::Store& store, Random& random, TimeNs now) {
+  const auto key = store::keys::meta("cluster_id");
+  auto row = store.get(key);
+  if (!row.ok()) return row.status();
+  if (row->has_value()) return **row;
+  auto id = make_uuid(random, now);
+  store::WriteBatch batch;
+  batch.put(key, id);
+  if (const auto status = store.write(batch); !status.ok()) return status;
+  if (const auto status = store.sync(); !status.ok()) return status;
+  return id;
+}
+
+// All parts of a running server, in the order in which they depend on each other: what is declared
+// first is destroyed last.
+struct Parts {
+  SystemClock clock;
+  Random random = Random::from_system();
+  api::TemporalCodec codec;
+  std::unique_ptr<store::RocksDbStore> store;
+  std::unique_ptr<shard::ThreadedCommitLog> commits;
+  std::vector<std::unique_ptr<shard::ExecutorThread>> executors;
+  std::unique_ptr<shard::Node> node;
+  std::shared_ptr<ServerMetrics> metrics;
+  api::Health health;
+  std::unique_ptr<HttpServer> http;
+  std::unique_ptr<api::GrpcTransport> grpc;
+};
+
+// A store that cannot keep what it is given makes every later answer a lie, so the process ends. What
+// was acknowledged is on disk; what was not will be sent again.
+void stop_on_store_failure(const absl::Status& status) {
+  spdlog::critical("the store failed, stopping: {}", status.ToString());
+  spdlog::shutdown();
+  _exit(74);  // EX_IOERR
+}
+
+absl::Status open_engine(const Config& config, Parts& parts) {
+  store::RocksDbOptions options;
+  options.shard_count = config.engine.shards;
+  auto store = store::open_rocksdb(config.server.data_dir, options);
+  if (!store.ok()) return store.status();
+  parts.store = std::move(*store);
+  parts.commits =
+      std::make_unique<shard::ThreadedCommitLog>(parts.store.get(), stop_on_store_failure);
+
+  shard::Node::Parts node_parts;
+  node_parts.store = parts.store.get();
+  node_parts.commits = parts.commits.get();
+  node_parts.clock = &parts.clock;
+  node_parts.codec = &parts.codec;
+  const size_t threads = config.engine.executor_threads(std::thread::hardware_concurrency());
+  for (size_t i = 0; i < threads; ++i) {
+    parts.executors.push_back(std::make_unique<shard::ExecutorThread>(&parts.clock));
+    node_parts.executors.push_back(parts.executors.back().get());
+  }
+  shard::NodeOptions node_options;
+  node_options.shards = parts.store->shard_count();
+  node_options.cache_bytes = config.engine.cache_bytes;
+  node_options.requests_max = config.engine.requests_max;
+  node_options.limits = config.limits;
+  parts.node =
+      std::make_unique<shard::Node>(node_options, node_parts, Random(parts.random.next()));
+  return parts.node->open();
+}
+
+absl::Status open_doors(const Config& config, Parts& parts) {
+  auto id = cluster_id(*parts.store, parts.random, parts.clock.now());
+  if (!id.ok()) return id.status();
+  api::ServiceOptions service;
+  service.limits = config.limits;
+  service.polls_max = static_cast<int>(config.engine.polls_per_namespace_max);
+  service.seed = parts.random.next();
+  service.cluster_id = *id;
+  service.shards = parts.store->shard_count();
+  service.store_name = "rocksdb";
+
+  api::MethodTable methods;
+  api::StreamTable streams;
+  api::register_service(methods, *parts.node, service);
+  parts.health.add_to(&methods, &streams);
+  api::add_reflection({kWorkflowService, kOperatorService}, &streams);
+
+  api::GrpcOptions grpc;
+  grpc.bind_address = config.server.bind;
+  grpc.port = config.server.grpc_port;
+  auto transport = api::GrpcTransport::start(grpc, std::move(methods), std::move(streams));
+  if (!transport.ok()) return transport.status();
+  parts.grpc = std::move(*transport);
+
+  parts.metrics = std::make_shared<ServerMetrics>(parts.node.get(), parts.commits.get());
+  HttpRoutes routes;
+  add_operator_routes([health = &parts.health] { return health->is_serving(); }, parts.metrics,
+                      &routes);
+  HttpOptions http;
+  http.bind_address = config.server.bind;
+  http.port = config.server.http_port;
+  auto server = HttpServer::start(http, std::move(routes));
+  if (!server.ok()) return server.status();
+  parts.http = std::move(*server);
+  return absl::OkStatus();
+}
+
+void close_server(Parts& parts) {
+  parts.health.set_serving(false);
+  // Polls are answered first, so that workers learn at once and no task is given to them any more;
+  // then the door gives the calls in hand time to be answered.
+  std::promise<void> closed;
+  parts.node->close([&closed] { closed.set_value(); });
+  closed.get_future().wait();
+  parts.grpc->shutdown(kStopGrace);
+  parts.http->stop(kStopGrace);
+  // Executors end before the node that their jobs touch; the commit log ends last and tells everyone
+  // what became durable.
+  parts.executors.clear();
+  parts.commits.reset();
+}
+
+}  // namespace
+
+int run_server(const Config& config) {
+  StopSignals signals;
+  // gRPC's locks would otherwise keep a graph of who waits for whom.
+  absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
+  Parts parts;
+  if (const auto status = open_engine(config, parts); !status.ok()) {
+    spdlog::critical("{}", std::string(status.message()));
+    return 1;
+  }
+  if (const auto status = open_doors(config, parts); !status.ok()) {
+    spdlog::critical("{}", std::string(status.message()));
+    parts.executors.clear();
+    return 1;
+  }
+  parts.health.set_serving(true);
+  spdlog::info("gRPC on {}, HTTP on {}, data in {}",
+               host_port(config.server.bind, static_cast<uint16_t>(parts.grpc->port())),
+               host_port(config.server.bind, static_cast<uint16_t>(parts.http->port())),
+               config.server.data_dir);
+  const int signal = signals.wait();
+  spdlog::info("stopping ({})", signal == SIGINT ? "SIGINT" : "SIGTERM");
+  close_server(parts);
+  spdlog::info("stopped");
+  return 0;
+}
+
+}  // namespace fairlead::server

@@ -1,0 +1,9 @@
+"""Lets the CLI suite use the shared fixtures and report in its own name."""
+
+import pytest
+from harness import client, report_as, stage  # noqa: F401
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    report_as("cli", config)

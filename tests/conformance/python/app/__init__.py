@@ -1,0 +1,1 @@
+"""A small Temporal application: the workflows and activities that the tests run."""

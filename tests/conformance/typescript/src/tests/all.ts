@@ -1,0 +1,7 @@
+// One process for the whole suite: the SDK's native runtime starts once.
+import './activities';
+import './activityTimeouts';
+import './messages';
+import './endings';
+import './startOptions';
+import './replay';

@@ -1,0 +1,117 @@
+"""Holds the pages to their word: runs README's first workflow, and looks for every flag and metric
+that the pages name in a server that really runs."""
+
+from __future__ import annotations
+
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+README = ROOT / "README.md"
+OPERATIONS = ROOT / "docs" / "operations.md"
+ADDRESS = "localhost:7233"
+START_SECONDS_MAX = 30
+PROGRAM_SECONDS_MAX = 60
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """A server in a temporary folder, for the length of a `with`."""
+
+    def __init__(self, binary: str, folder: Path) -> None:
+        self.grpc_port, self.http_port = free_port(), free_port()
+        self.log = folder / "server.log"
+        self.command = [binary, "server", "--data-dir", str(folder / "data")]
+        self.command += ["--grpc-port", str(self.grpc_port), "--http-port", str(self.http_port)]
+
+    def get(self, path: str) -> str:
+        address = f"http://127.0.0.1:{self.http_port}{path}"
+        with urllib.request.urlopen(address, timeout=5) as answer:
+            return answer.read().decode()
+
+    def __enter__(self) -> Server:
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log)
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while True:
+            try:
+                self.get("/healthz")
+                return self
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > deadline:
+                    self.process.kill()
+                    sys.exit(f"the server did not start:\n{self.log.read_text()}")
+                time.sleep(0.05)
+
+    def __exit__(self, *_: object) -> None:
+        self.process.terminate()
+        self.process.wait(START_SECONDS_MAX)
+
+
+def block(text: str, language: str) -> str:
+    """The first fenced block of a language."""
+    return re.search(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
+
+
+def run_first_workflow(server: Server, folder: Path) -> str:
+    readme = README.read_text()
+    program = block(readme, "python")
+    if program.count(ADDRESS) != 1:
+        return f"the program should name {ADDRESS} once"
+    source = folder / "hello.py"
+    source.write_text(program.replace(ADDRESS, f"127.0.0.1:{server.grpc_port}"))
+    done = subprocess.run(
+        [sys.executable, str(source)], capture_output=True, text=True, timeout=PROGRAM_SECONDS_MAX
+    )
+    expected = block(readme, "text")
+    if done.stdout == expected:
+        return ""
+    print(done.stderr, file=sys.stderr)
+    return f"it printed {done.stdout!r}, and README promises {expected!r}"
+
+
+def check_flags(binary: str) -> str:
+    text = subprocess.run([binary, "server", "--help"], check=True, capture_output=True, text=True).stdout
+    known = set(re.findall(r"--[a-z][a-z-]+", text))
+    named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", block(OPERATIONS.read_text(), "flags")))
+    if named == known - {"--help"}:
+        return ""
+    return f"no such flags: {sorted(named - known)}; not in the page: {sorted(known - named - {'--help'})}"
+
+
+def check_metrics(server: Server) -> str:
+    served = set(re.findall(r"^# TYPE (fairlead_\w+) ", server.get("/metrics"), re.MULTILINE))
+    named = set(re.findall(r"`(fairlead_\w+)`", OPERATIONS.read_text()))
+    if named == served:
+        return ""
+    return f"not served: {sorted(named - served)}; not in the page: {sorted(served - named)}"
+
+
+def main() -> int:
+    binary = sys.argv[1]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        with Server(binary, folder) as server:
+            wrong = {
+                "the first workflow of README prints what README says": run_first_workflow(server, folder),
+                "docs/operations.md names every flag, and only flags that exist": check_flags(binary),
+                "docs/operations.md names every metric, and only metrics that exist": check_metrics(server),
+            }
+    for claim, complaint in wrong.items():
+        print(f"not ok - readme: {claim}: {complaint}" if complaint else f"ok - readme: {claim}")
+    return 1 if any(wrong.values()) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
