@@ -82,9 +82,9 @@ void ActivityWorker::take(Task task) {
   const DurationNs limit = duration_of(work->task.start_to_close_timeout());
   const bool is_late = world_.chance(world_.mood.activity_late);
   const DurationNs usual = world_.chance(0.8) ? limit / 20 : limit / 2;
-  work->ends = world_.scheduler->now() +
-               (is_late ? limit + world_.scheduler->between(1, kSecond)
-                        : world_.scheduler->between(0, usual + kMillisecond));
+  work->ends =
+      world_.scheduler->now() + (is_late ? limit + world_.scheduler->between(1, kSecond)
+                                         : world_.scheduler->between(0, usual + kMillisecond));
   go_on(work);
 }
 

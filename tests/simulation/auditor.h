@@ -80,7 +80,7 @@ class Auditor {
   struct Run {
     std::string workflow_id;
     std::string input;
-    std::vector<std::string> events;  // by id - 1; empty: not seen
+    std::vector<std::string> events;             // by id - 1; empty: not seen
     absl::btree_map<std::string, bool> signals;  // payload -> acknowledged
     std::optional<TimeNs> cancel_told;
     std::string terminate_reason;

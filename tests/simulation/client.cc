@@ -41,11 +41,44 @@ Client::Client(const World* world, std::string name)
     : world_(*world), process_(std::make_shared<Process>(Process{std::move(name)})) {}
 
 void Client::start(int count, DurationNs time) {
+  // Many come in bursts: only a crowd makes groups of commits and lines in queues.
+  DurationNs burst = 0;
   for (int i = 0; i < count; ++i) {
     auto flow = std::make_shared<Flow>();
     flow->workflow_id = absl::StrCat(process_->name, "-flow-", i);
-    world_.later(process_, world_.scheduler->between(0, time), [this, flow] { start_run(flow); });
+    if (!world_.chance(0.7)) burst = world_.scheduler->between(0, time);
+    const DurationNs delay = burst + world_.scheduler->between(0, 2 * kMillisecond);
+    const bool signals = world_.chance(0.2);
+    world_.later(process_, delay,
+                 [this, flow, signals] { signals ? signal_with_start(flow) : start_run(flow); });
   }
+}
+
+// The signal is in the run's history as often as the start is: once.
+void Client::signal_with_start(const FlowPtr& flow) {
+  SignalWithStartWorkflowExecutionRequest request;
+  request.set_namespace_(kNamespace);
+  request.set_workflow_id(flow->workflow_id);
+  request.mutable_workflow_type()->set_name("program");
+  request.mutable_task_queue()->set_name(kFlowQueue);
+  request.set_request_id(absl::StrCat(flow->workflow_id, "-signal-start"));
+  const std::string input = absl::StrCat(flow->workflow_id, " ", world_.random().next());
+  request.mutable_input()->add_payloads()->set_data(input);
+  request.set_signal_name("poke");
+  request.mutable_signal_input()->add_payloads()->set_data(request.request_id());
+  flow->runs = 1;
+  world_.insist<SignalWithStartWorkflowExecutionResponse>(
+      process_, "SignalWithStartWorkflowExecution", request, kForEver,
+      [this, flow, request, input](const Outcome& outcome,
+                                   const SignalWithStartWorkflowExecutionResponse& response) {
+        if (!outcome.ok()) return world_.auditor->fail("a start was refused: " + outcome.message);
+        flow->run_id = response.run_id();
+        world_.probes->hit(Probe::kSignalWithStart);
+        world_.auditor->told_started(flow->workflow_id, request.request_id(), flow->run_id, input);
+        world_.auditor->told_signaled(flow->run_id, request.request_id());
+        live(flow);
+        await_end(flow, flow->run_id, "");
+      });
 }
 
 void Client::start_run(const FlowPtr& flow) {
@@ -60,15 +93,13 @@ void Client::start_run(const FlowPtr& flow) {
   const std::string input = absl::StrCat(flow->workflow_id, " ", random.next());
   request.mutable_input()->add_payloads()->set_data(input);
   request.set_identity(process_->name);
-  request.mutable_workflow_task_timeout()->set_seconds(
-      static_cast<int64_t>(1 + random.below(10)));
+  request.mutable_workflow_task_timeout()->set_seconds(static_cast<int64_t>(1 + random.below(10)));
   if (random.chance(0.15)) {
     request.mutable_workflow_run_timeout()->set_seconds(
         static_cast<int64_t>(5 + random.below(120)));
   }
   if (random.chance(0.1)) {
-    request.mutable_workflow_start_delay()->set_seconds(
-        static_cast<int64_t>(1 + random.below(10)));
+    request.mutable_workflow_start_delay()->set_seconds(static_cast<int64_t>(1 + random.below(10)));
   }
   request.mutable_priority()->set_priority_key(static_cast<int>(random.below(6)));
   const bool replaces = flow->runs > 1;
@@ -80,8 +111,8 @@ void Client::start_run(const FlowPtr& flow) {
       [this, flow, request, input, replaces](const Outcome& outcome,
                                              const StartWorkflowExecutionResponse& response) {
         if (!outcome.ok()) {
-          world_.auditor->fail(absl::StrCat("the start of ", flow->workflow_id,
-                                            " was refused: ", outcome.message));
+          world_.auditor->fail(
+              absl::StrCat("the start of ", flow->workflow_id, " was refused: ", outcome.message));
           return;
         }
         world_.auditor->told_started(flow->workflow_id, request.request_id(), response.run_id(),
@@ -102,8 +133,8 @@ void Client::start_run(const FlowPtr& flow) {
               [this, flow, request, input](const Outcome& again,
                                            const StartWorkflowExecutionResponse& same) {
                 if (!again.ok()) return world_.auditor->fail("a repeated start was refused");
-                world_.auditor->told_started(flow->workflow_id, request.request_id(),
-                                             same.run_id(), input);
+                world_.auditor->told_started(flow->workflow_id, request.request_id(), same.run_id(),
+                                             input);
               });
         }
       });
@@ -214,9 +245,9 @@ void Client::describe(const FlowPtr& flow) {
                                           const DescribeWorkflowExecutionResponse& response) {
         if (outcome.is_unknown()) return;
         if (!outcome.ok()) {
-          return world_.auditor->fail(absl::StrCat("run ", run_id, " of ", flow->workflow_id,
-                                                   " was started and is not there: ",
-                                                   outcome.message));
+          return world_.auditor->fail(
+              absl::StrCat("run ", run_id, " of ", flow->workflow_id,
+                           " was started and is not there: ", outcome.message));
         }
         if (response.workflow_execution_info().status() != WORKFLOW_EXECUTION_STATUS_RUNNING) {
           world_.auditor->told_closed(run_id);

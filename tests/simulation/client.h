@@ -31,6 +31,7 @@ class Client {
   using FlowPtr = std::shared_ptr<Flow>;
 
   void start_run(const FlowPtr& flow);
+  void signal_with_start(const FlowPtr& flow);
   void live(const FlowPtr& flow);
   void poke(const FlowPtr& flow);
   void signal(const FlowPtr& flow);

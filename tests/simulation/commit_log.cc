@@ -60,7 +60,8 @@ void SimCommitLog::end_sync(uint64_t target) {
   tell_next();
 }
 
-// One effect at a time, with moments between them: a crash may let the first hear and not the second.
+// One effect at a time, with moments between them: a crash may let the first hear and not the
+// second.
 void SimCommitLog::tell_next() {
   if (syncing_.empty()) {
     is_busy_ = false;

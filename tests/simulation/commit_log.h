@@ -11,7 +11,8 @@
 
 namespace fairlead::sim {
 
-// Faults that the server must never have. Each is put in on purpose to see that the auditor sees it.
+// Faults that the server must never have. Each is put in on purpose to see that the auditor sees
+// it.
 enum class Sabotage {
   kNone,
   kReplyBeforeDurable,  // tells before it syncs
@@ -20,9 +21,9 @@ enum class Sabotage {
   kSplitBatches,        // a step reaches the disk in two pieces
 };
 
-// Makes writes durable as the real commit thread does: in groups, some time after they were written,
-// telling everyone in order from a place that is no executor. Whether the disk was safe at the
-// beginning of a sync or only at its end is left to chance; neither may matter.
+// Makes writes durable as the real commit thread does: in groups, some time after they were
+// written, telling everyone in order from a place that is no executor. Whether the disk was safe at
+// the beginning of a sync or only at its end is left to chance; neither may matter.
 class SimCommitLog final : public shard::CommitLog {
  public:
   SimCommitLog(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, Probes* probes,

@@ -34,8 +34,7 @@ Events without_virtual(Events events) {
   };
   if (is_retry(1)) {
     events.pop_back();
-  } else if (is_retry(2) &&
-             events.back().event_type() == EVENT_TYPE_WORKFLOW_TASK_STARTED) {
+  } else if (is_retry(2) && events.back().event_type() == EVENT_TYPE_WORKFLOW_TASK_STARTED) {
     events.resize(count - 2);
   }
   return events;

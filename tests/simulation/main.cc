@@ -13,8 +13,8 @@ namespace {
 using namespace fairlead;
 using namespace fairlead::sim;
 
-// Where an assertion of the server's own ends up: it has said what is wrong, this says how to see it
-// again.
+// Where an assertion of the server's own ends up: it has said what is wrong, this says how to see
+// it again.
 uint64_t running_seed = 0;
 const char* program = "simulation";
 
@@ -47,8 +47,8 @@ bool run_seed(const SimulationOptions& options, Probes* probes, Totals* totals) 
   totals->steps += result.steps;
   totals->days += static_cast<double>(result.time) / kDay;
   if (result.failure.empty()) return true;
-  std::printf("not ok - simulation: seed %llu: %s\n",
-              static_cast<unsigned long long>(options.seed), result.failure.c_str());
+  std::printf("not ok - simulation: seed %llu: %s\n", static_cast<unsigned long long>(options.seed),
+              result.failure.c_str());
   print_replay(stdout);
   return false;
 }

@@ -6,8 +6,8 @@
 
 namespace fairlead::sim {
 
-// Rare rooms that a night of runs has to visit. A simulator that only ever sees the easy ones proves
-// nothing, so a whole run fails if one of these was never reached.
+// Rare rooms that a night of runs has to visit. A simulator that only ever sees the easy ones
+// proves nothing, so a whole run fails if one of these was never reached.
 enum class Probe : uint8_t {
   kGroupCommit,
   kUnsyncedWritesLost,
@@ -38,6 +38,7 @@ enum class Probe : uint8_t {
   kTimerCanceled,
   kSignalDeduplicated,
   kStartDeduplicated,
+  kSignalWithStart,
   kRunReplaced,
   kWorkerShutDown,
   kRunTimedOut,
@@ -78,6 +79,7 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "timer canceled",
     "signal deduplicated",
     "start deduplicated",
+    "signal with start",
     "run replaced",
     "worker shut down",
     "run timed out",

@@ -43,7 +43,6 @@ struct Program {
 
 Program make_program(const std::string& input);
 // The timeouts of an activity are part of the program too: replay has to find the same ones.
-ActivityShape make_activity(const std::string& input, const std::string& activity_id,
-                            bool is_long);
+ActivityShape make_activity(const std::string& input, const std::string& activity_id, bool is_long);
 
 }  // namespace fairlead::sim

@@ -35,7 +35,8 @@ class Scheduler final : public Clock {
     return from + static_cast<DurationNs>(random_.below(static_cast<uint64_t>(to - from)));
   }
 
-  // Lets the next event happen. False if there is none before `end`; the clock then stands at `end`.
+  // Lets the next event happen. False if there is none before `end`; the clock then stands at
+  // `end`.
   bool step(TimeNs end);
   // Forgets everything that a dead server still meant to do.
   void drop(Owner owner);

@@ -31,8 +31,8 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   api::register_service(methods_, *node_, service);
 }
 
-// Nothing is told and nothing is saved. What the dead server still meant to do goes first, because it
-// points into what goes after it.
+// Nothing is told and nothing is saved. What the dead server still meant to do goes first, because
+// it points into what goes after it.
 Server::~Server() {
   for (const auto& shard : node_->shards()) {
     probes_->hit(Probe::kStaleTask, shard->stats().stale_tasks);

@@ -49,8 +49,8 @@ SimulationResult Simulation::run() {
   if (!auditor_.has_failed()) calm();
   if (!auditor_.has_failed()) settle();
   if (!auditor_.has_failed()) silence();
-  return {auditor_.failure(), trace_.hash(),   scheduler_.steps(),
-          auditor_.started(), crashes_,        scheduler_.now() - begin};
+  return {auditor_.failure(), trace_.hash(), scheduler_.steps(),
+          auditor_.started(), crashes_,      scheduler_.now() - begin};
 }
 
 void Simulation::storm() {
@@ -60,8 +60,15 @@ void Simulation::storm() {
   client_ = std::make_unique<Client>(&world_, "client");
   auto& random = scheduler_.random();
   client_->start(static_cast<int>(5 + random.below(30)), kStorm * 3 / 4);
-  for (uint64_t i = 0; i <= random.below(3); ++i) add_workflow_worker();
-  for (uint64_t i = 0; i <= random.below(3); ++i) add_activity_worker();
+  // Sometimes the workers come late, and find that much has piled up.
+  const auto hire = [this](auto add) {
+    const bool is_late = scheduler_.random().chance(0.3);
+    scheduler_.after(scheduler_.between(0, is_late ? 20 * kSecond : kSecond), kNobody, add);
+  };
+  for (int i = 0; i < 3; ++i) {
+    hire([this] { add_workflow_worker(); });
+    hire([this] { add_activity_worker(); });
+  }
   trouble_workers();
   plan_crash();
   run_until(scheduler_.now() + kStorm);
@@ -88,8 +95,8 @@ void Simulation::calm() {
     check_store(store_, server_options_.shards, &count);
     if (open.empty() && count.open_runs == 0) return;
     if (scheduler_.now() >= end) {
-      auditor_.fail(absl::StrCat(count.open_runs, " workflows never end: ",
-                                 absl::StrJoin(open, ", ")));
+      auditor_.fail(
+          absl::StrCat(count.open_runs, " workflows never end: ", absl::StrJoin(open, ", ")));
     }
   }
 }
@@ -151,22 +158,24 @@ void Simulation::silence() {
 
 void Simulation::run_until(TimeNs end) {
   while (!auditor_.has_failed() && scheduler_.step(end)) {
-    if (crash_at_step_ != 0 && scheduler_.steps() >= crash_at_step_) crash();
+    const bool is_time = crash_at_step_ != 0 && scheduler_.steps() >= crash_at_step_;
+    if (is_time && (!crash_wants_risk_ || store_.unsynced_batches() > 0)) crash();
   }
 }
 
 void Simulation::open_server() {
-  server_ = std::make_unique<Server>(&scheduler_, ++last_server_, &store_, probes_,
-                                     server_options_, Random(scheduler_.random().next()));
+  server_ = std::make_unique<Server>(&scheduler_, ++last_server_, &store_, probes_, server_options_,
+                                     Random(scheduler_.random().next()));
   wire_.connect(server_.get());
   trace_.note("the server is up");
 }
 
-// Counted in steps and not in time: a server is busy for moments and idle for seconds, and it is the
-// busy moments that are worth interrupting.
+// Counted in steps and not in time: a server is busy for moments and idle for seconds, and it is
+// the busy moments that are worth interrupting. Most crashes also wait for a write to be lost.
 void Simulation::plan_crash() {
   if (!options_.has_crashes) return;
   crash_at_step_ = scheduler_.steps() + 1 + scheduler_.random().below(2'000);
+  crash_wants_risk_ = scheduler_.random().chance(0.6);
 }
 
 void Simulation::crash() {
@@ -180,8 +189,8 @@ void Simulation::crash() {
   server_.reset();
   store_.crash(random);
   check_rows("after a crash", false);
-  const DurationNs down = scheduler_.between(kMillisecond, random.chance(0.2) ? 8 * kSecond
-                                                                              : 500 * kMillisecond);
+  const DurationNs down =
+      scheduler_.between(kMillisecond, random.chance(0.2) ? 8 * kSecond : 500 * kMillisecond);
   scheduler_.after(down, kNobody, [this] {
     open_server();
     if (is_stormy_) plan_crash();
@@ -220,12 +229,13 @@ void Simulation::trouble_workers() {
   scheduler_.after(scheduler_.between(0, 8 * kSecond), kNobody, [this] {
     if (!is_stormy_) return;
     auto& random = scheduler_.random();
-    auto& flow_worker = workflow_workers_[random.below(workflow_workers_.size())];
-    if (flow_worker->is_alive() && random.chance(0.4)) {
-      random.chance(0.5) ? flow_worker->die() : flow_worker->shut_down();
+    for (auto& worker : workflow_workers_) {
+      if (!worker->is_alive() || !random.chance(0.2)) continue;
+      random.chance(0.5) ? worker->die() : worker->shut_down();
     }
-    auto& activity_worker = activity_workers_[random.below(activity_workers_.size())];
-    if (activity_worker->is_alive() && random.chance(0.4)) activity_worker->die();
+    for (auto& worker : activity_workers_) {
+      if (worker->is_alive() && random.chance(0.2)) worker->die();
+    }
     int alive = 0;
     for (const auto& worker : workflow_workers_) alive += worker->is_alive() ? 1 : 0;
     if (alive < 3) add_workflow_worker();

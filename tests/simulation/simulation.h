@@ -33,7 +33,8 @@ struct SimulationResult {
 //
 //   storm    clients start workflows and trouble them; workers fail, forget, die and come back; the
 //            wire loses messages; the server crashes and comes back
-//   calm     nothing goes wrong any more: every workflow has to end, and what was promised is looked
+//   calm     nothing goes wrong any more: every workflow has to end, and what was promised is
+//   looked
 //            up in the histories
 //   silence  the clock passes the retention time: nothing may be left
 class Simulation {
@@ -79,6 +80,7 @@ class Simulation {
   bool is_stormy_ = true;
   uint64_t crashes_ = 0;
   uint64_t crash_at_step_ = 0;  // 0: none planned
+  bool crash_wants_risk_ = false;
   size_t settled_ = 0;
 };
 

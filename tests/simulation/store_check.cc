@@ -123,7 +123,8 @@ class StoreChecker {
     const auto range = keys::pending(shard, key);
     scan(range, [&](std::string_view row_key, std::string_view value) {
       ++count_.pending;
-      if (!run.is_open()) fail(absl::StrCat("closed run ", run.state.run_id(), " has pending rows"));
+      if (!run.is_open())
+        fail(absl::StrCat("closed run ", run.state.run_id(), " has pending rows"));
       if (row_key[range.begin.size()] == 'a') {
         run.add_loaded(parse<model::ActivityState>(value));
       } else {

@@ -19,9 +19,9 @@ struct Wire::Exchange {
   std::string body;
   TimeNs deadline = 0;
   Done done;
-  bool is_finished = false;  // for the client
-  Owner server = kNobody;    // that took the call
-  bool is_answered = false;  // by the server
+  bool is_finished = false;   // for the client
+  Owner server = kNobody;     // that took the call
+  bool is_answered = false;   // by the server
   bool is_abandoned = false;  // and the server knows
   absl::AnyInvocable<void()> gone;
 };
@@ -106,9 +106,9 @@ void Wire::answer(const ExchangePtr& exchange, api::RpcStatus status, std::strin
   trace_->fold(body);
   auto& random = scheduler_->random();
   // Writing to a connection whose other end has gone may fail or seem to succeed.
-  const bool is_written = !exchange->is_abandoned &&
-                          ((exchange->from->is_alive && !exchange->is_finished) ||
-                           random.chance(0.5));
+  const bool is_written =
+      !exchange->is_abandoned &&
+      ((exchange->from->is_alive && !exchange->is_finished) || random.chance(0.5));
   if (delivered) {
     if (!is_written) probes_->hit(Probe::kTaskReturned);
     scheduler_->after(

@@ -51,17 +51,17 @@ void WorkflowWorker::poll(bool on_sticky_queue) {
   if (on_sticky_queue) queue->set_normal_name(kFlowQueue);
   request.set_identity(options_.name);
   request.set_worker_instance_key(options_.name);
-  world_.ask<Task>(
-      process_, "PollWorkflowTaskQueue", request, 70 * kSecond,
-      [this, on_sticky_queue](const Outcome& outcome, Task task) {
-        if (outcome.ok() && !task.task_token().empty()) {
-          take(std::make_shared<Task>(std::move(task)));
-          if (process_->is_alive) poll(on_sticky_queue);
-          return;
-        }
-        world_.later(process_, world_.scheduler->between(kMillisecond, 500 * kMillisecond),
-                     [this, on_sticky_queue] { poll(on_sticky_queue); });
-      });
+  world_.ask<Task>(process_, "PollWorkflowTaskQueue", request, 70 * kSecond,
+                   [this, on_sticky_queue](const Outcome& outcome, Task task) {
+                     if (outcome.ok() && !task.task_token().empty()) {
+                       take(std::make_shared<Task>(std::move(task)));
+                       if (process_->is_alive) poll(on_sticky_queue);
+                       return;
+                     }
+                     world_.later(process_,
+                                  world_.scheduler->between(kMillisecond, 500 * kMillisecond),
+                                  [this, on_sticky_queue] { poll(on_sticky_queue); });
+                   });
 }
 
 void WorkflowWorker::take(TaskPtr task) {
@@ -87,9 +87,10 @@ void WorkflowWorker::take(TaskPtr task) {
     return;
   }
   const auto cached = cache_.find(run_id);
-  const bool is_known = cached != cache_.end() && cached->second->completed_started_id() <=
-                                                      task->previous_started_event_id() &&
-                        cached->second->started_id() == task->previous_started_event_id();
+  const bool is_known =
+      cached != cache_.end() &&
+      cached->second->completed_started_id() <= task->previous_started_event_id() &&
+      cached->second->started_id() == task->previous_started_event_id();
   if (is_known) {
     world_.probes->hit(Probe::kStickySlice);
     auto run = std::move(cached->second);
@@ -148,8 +149,7 @@ void WorkflowWorker::read_whole(const TaskPtr& task, std::string page_token,
         }
         for (const auto& event : page.history().events()) {
           // Since the task was handed out it may have ended and more may have happened.
-          const bool is_wanted =
-              task->has_query() || event.event_id() <= task->started_event_id();
+          const bool is_wanted = task->has_query() || event.event_id() <= task->started_event_id();
           if (is_wanted) events->push_back(event);
         }
         if (!page.next_page_token().empty()) {
@@ -285,8 +285,8 @@ void WorkflowWorker::completed(const TaskPtr& task, std::shared_ptr<Replay> run,
   }
   if (outcome.code != kInvalidArgument) return;
   if (!absl::StrContains(outcome.message, "UnhandledCommand")) {
-    world_.auditor->fail(absl::StrCat("run ", run_id, ": a completion was refused: ",
-                                      outcome.message));
+    world_.auditor->fail(
+        absl::StrCat("run ", run_id, ": a completion was refused: ", outcome.message));
   }
   world_.probes->hit(Probe::kUnhandledCommand);
 }

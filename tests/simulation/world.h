@@ -68,18 +68,18 @@ struct World {
   template <typename Response, typename Request, typename Then>
   void insist(const ProcessPtr& from, const char* method, Request request, int attempts,
               Then then) const {
-    ask<Response>(from, method, request, 10 * kSecond,
-                  [this, from, method, request, attempts, then](const Outcome& outcome,
-                                                                Response response) {
-                    if (!outcome.is_unknown() || attempts <= 1) {
-                      then(outcome, std::move(response));
-                      return;
-                    }
-                    later(from, scheduler->between(kMillisecond, 2 * kSecond),
-                          [this, from, method, request, attempts, then] {
-                            insist<Response>(from, method, request, attempts - 1, then);
-                          });
-                  });
+    ask<Response>(
+        from, method, request, 10 * kSecond,
+        [this, from, method, request, attempts, then](const Outcome& outcome, Response response) {
+          if (!outcome.is_unknown() || attempts <= 1) {
+            then(outcome, std::move(response));
+            return;
+          }
+          later(from, scheduler->between(kMillisecond, 2 * kSecond),
+                [this, from, method, request, attempts, then] {
+                  insist<Response>(from, method, request, attempts - 1, then);
+                });
+        });
   }
 };
 
