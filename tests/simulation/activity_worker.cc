@@ -116,7 +116,7 @@ void ActivityWorker::heartbeat(const WorkPtr& work) {
                          const RecordActivityTaskHeartbeatResponse& response) {
         if (outcome.ok()) {
           world_.auditor->told_heartbeat(work->task.workflow_execution().run_id(),
-                                         work->scheduled_id, beat);
+                                         work->scheduled_id, work->task.attempt(), beat);
         }
         if (outcome.code == kNotFound) return;  // timed out, or the run is over
         if (outcome.ok() && response.cancel_requested() && world_.chance(0.8)) {

@@ -48,21 +48,22 @@ void Auditor::told_canceled(const std::string& run_id) {
 
 void Auditor::told_terminated(const std::string& run_id, const std::string& reason) {
   runs_[run_id].terminate_reason = reason;
-  runs_[run_id].is_closed = true;
+  told_closed(run_id);
 }
 
-void Auditor::told_closed(const std::string& run_id) { runs_[run_id].is_closed = true; }
+void Auditor::told_closed(const std::string& run_id) {
+  auto& told = runs_[run_id].closed_told;
+  told = std::min(told, clock_->now());
+}
 
 void Auditor::given_workflow_task(const std::string& run_id, const std::string& workflow_id,
                                   int64_t started_id, int32_t attempt) {
   auto& run = runs_[run_id];
   run.workflow_id = workflow_id;
-  const std::pair given{started_id, attempt};
-  if (given <= run.task) {
+  if (!run.tasks.insert({started_id, attempt}).second) {
     fail(absl::StrCat("workflow task ", started_id, "/", attempt, " of run ", run_id,
-                      " was handed out after ", run.task.first, "/", run.task.second));
+                      " was handed out twice"));
   }
-  run.task = given;
   if (attempt > 1) probes_->hit(Probe::kVirtualTask);
 }
 
@@ -74,18 +75,16 @@ void Auditor::given_activity(const std::string& run_id, int64_t scheduled_id, in
                              TimeNs started, int64_t heartbeat) {
   auto& activity = runs_[run_id].activities[scheduled_id];
   const std::string name = absl::StrCat("activity ", scheduled_id, " of run ", run_id);
-  if (attempt <= activity.attempt) {
-    fail(absl::StrCat("attempt ", attempt, " of ", name, " was handed out after attempt ",
-                      activity.attempt));
+  if (!activity.attempts.insert(attempt).second) {
+    fail(absl::StrCat("attempt ", attempt, " of ", name, " was handed out twice"));
   }
   // Not merely received: a task may be on its way while somebody else ends the activity by its id.
   if (started > activity.end_told) {
     fail(absl::StrCat(name, " was handed out again after its end was acknowledged"));
   }
-  if (heartbeat < activity.heartbeat) {
+  if (attempt > activity.heartbeat_attempt && heartbeat < activity.heartbeat) {
     fail(absl::StrCat(name, " lost heartbeat ", activity.heartbeat, ": it got ", heartbeat));
   }
-  activity.attempt = attempt;
 }
 
 void Auditor::told_activity_completed(const std::string& run_id, int64_t scheduled_id,
@@ -101,9 +100,12 @@ void Auditor::told_activity_canceled(const std::string& run_id, int64_t schedule
   activity.end_told = clock_->now();
 }
 
-void Auditor::told_heartbeat(const std::string& run_id, int64_t scheduled_id, int64_t heartbeat) {
-  auto& known = runs_[run_id].activities[scheduled_id].heartbeat;
-  known = std::max(known, heartbeat);
+void Auditor::told_heartbeat(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
+                             int64_t heartbeat) {
+  auto& activity = runs_[run_id].activities[scheduled_id];
+  if (attempt < activity.heartbeat_attempt) return;
+  activity.heartbeat_attempt = attempt;
+  activity.heartbeat = std::max(activity.heartbeat, heartbeat);
 }
 
 void Auditor::saw_events(const std::string& run_id, const Events& events) {
@@ -120,22 +122,22 @@ void Auditor::saw_events(const std::string& run_id, const Events& events) {
                         before.ShortDebugString(), "\nand now is\n", event.ShortDebugString()));
     }
     known = std::move(bytes);
-    if (is_closing(event)) run.is_closed = true;
+    if (is_closing(event)) told_closed(run_id);
   }
 }
 
-void Auditor::saw_history(const std::string& run_id, const Events& events) {
+void Auditor::saw_history(const std::string& run_id, const Events& events, TimeNs asked) {
   saw_events(run_id, events);
   const auto error = check_history(events, clock_->now(), probes_);
   if (!error.empty()) fail(absl::StrCat("the history of run ", run_id, " is broken: ", error));
   const auto& run = runs_[run_id];
-  if (run.is_closed && (events.empty() || !is_closing(events.back()))) {
+  if (asked > run.closed_told && (events.empty() || !is_closing(events.back()))) {
     fail(absl::StrCat("run ", run_id, " was closed and is open again"));
   }
 }
 
 void Auditor::settle(const std::string& run_id, const Events& events) {
-  saw_history(run_id, events);
+  saw_history(run_id, events, clock_->now());
   const auto& run = runs_[run_id];
   const std::string name = absl::StrCat("run ", run_id, " of ", run.workflow_id);
   if (events.empty() || !is_closing(events.back())) return fail(name + " has not closed");
@@ -228,7 +230,7 @@ std::vector<std::string> Auditor::runs() const {
 
 bool Auditor::is_closed(const std::string& run_id) const {
   const auto found = runs_.find(run_id);
-  return found != runs_.end() && found->second.is_closed;
+  return found != runs_.end() && found->second.closed_told != kNever;
 }
 
 }  // namespace fairlead::sim

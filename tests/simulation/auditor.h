@@ -42,7 +42,7 @@ class Auditor {
 
   // --- What workers were given and told.
 
-  // No start of a workflow task is handed out twice, and later ones come later.
+  // No start of a workflow task is handed out twice.
   void given_workflow_task(const std::string& run_id, const std::string& workflow_id,
                            int64_t started_id, int32_t attempt);
   void told_task_completed(const std::string& run_id, int64_t started_id);
@@ -53,13 +53,14 @@ class Auditor {
   void told_activity_completed(const std::string& run_id, int64_t scheduled_id,
                                const std::string& result);
   void told_activity_canceled(const std::string& run_id, int64_t scheduled_id);
-  void told_heartbeat(const std::string& run_id, int64_t scheduled_id, int64_t heartbeat);
+  void told_heartbeat(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
+                      int64_t heartbeat);
 
   // --- What anyone has read. An event that was seen never changes.
 
   void saw_events(const std::string& run_id, const Events& events);
-  // All of them, from the first.
-  void saw_history(const std::string& run_id, const Events& events);
+  // All of them, from the first, as they were some time after `asked`.
+  void saw_history(const std::string& run_id, const Events& events, TimeNs asked);
 
   // At the end, with the whole history of a run: every promise about it was kept.
   void settle(const std::string& run_id, const Events& events);
@@ -71,8 +72,9 @@ class Auditor {
 
  private:
   struct Activity {
-    int32_t attempt = 0;  // the last one handed out
+    absl::btree_set<int32_t> attempts;  // that were handed out
     int64_t heartbeat = 0;
+    int32_t heartbeat_attempt = 0;
     std::optional<std::string> result;
     bool is_canceled = false;
     TimeNs end_told = kNever;
@@ -84,8 +86,8 @@ class Auditor {
     absl::btree_map<std::string, bool> signals;  // payload -> acknowledged
     std::optional<TimeNs> cancel_told;
     std::string terminate_reason;
-    bool is_closed = false;
-    std::pair<int64_t, int32_t> task{0, 0};
+    TimeNs closed_told = kNever;
+    absl::btree_set<std::pair<int64_t, int32_t>> tasks;  // handed out: started event, attempt
     absl::btree_set<int64_t> tasks_completed;
     absl::btree_map<int64_t, Activity> activities;
   };

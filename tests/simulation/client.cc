@@ -141,7 +141,7 @@ void Client::start_run(const FlowPtr& flow) {
 }
 
 void Client::live(const FlowPtr& flow) {
-  world_.later(process_, world_.scheduler->between(0, 15 * kSecond),
+  world_.later(process_, world_.scheduler->between(0, 8 * kSecond),
                [this, flow, run_id = flow->run_id] {
                  if (is_calm_ || flow->run_id != run_id) return;
                  poke(flow);
@@ -264,7 +264,7 @@ void Client::read_history(const FlowPtr& flow, const std::string& run_id, std::s
   request.set_wait_new_event(waits);
   world_.ask<GetWorkflowExecutionHistoryResponse>(
       process_, "GetWorkflowExecutionHistory", request, 30 * kSecond,
-      [this, flow, run_id, events, waits, page_token](
+      [this, flow, run_id, events, waits, page_token, asked = world_.scheduler->now()](
           const Outcome& outcome, const GetWorkflowExecutionHistoryResponse& page) {
         if (outcome.is_unknown()) return;
         if (!outcome.ok()) {
@@ -275,7 +275,8 @@ void Client::read_history(const FlowPtr& flow, const std::string& run_id, std::s
         // A retry's events, shown at the end of one page, are shown again before what follows them.
         if (!got.empty()) *events = without_virtual(std::move(*events));
         events->insert(events->end(), got.begin(), got.end());
-        if (page.next_page_token().empty()) return world_.auditor->saw_history(run_id, *events);
+        if (page.next_page_token().empty())
+          return world_.auditor->saw_history(run_id, *events, asked);
         if (waits && !page_token.empty()) world_.probes->hit(Probe::kHistoryAwaited);
         if (is_calm_) return;
         read_history(flow, run_id, page.next_page_token(), events, waits);

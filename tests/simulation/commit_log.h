@@ -18,7 +18,7 @@ enum class Sabotage {
   kReplyBeforeDurable,  // tells before it syncs
   kKeepTaskRows,        // a started task's row stays in its queue
   kForgetWakeups,       // the rows that bring a run back in time are not written
-  kSplitBatches,        // a step reaches the disk in two pieces
+  kSplitBatches,        // a step's tasks reach the disk a moment after the rest of it
 };
 
 // Makes writes durable as the real commit thread does: in groups, some time after they were
@@ -32,7 +32,10 @@ class SimCommitLog final : public shard::CommitLog {
 
   void write(const store::WriteBatch& batch) override;
   void after_durable(Job effect) override;
-  void clear() { waiting_.clear(), syncing_.clear(); }
+  void clear() {
+    waiting_.clear();
+    syncing_.clear();
+  }
 
  private:
   void begin_sync();
@@ -48,6 +51,7 @@ class SimCommitLog final : public shard::CommitLog {
   uint64_t written_ = 0;
   uint64_t durable_ = 0;
   bool is_busy_ = false;
+  store::WriteBatch rest_;  // of a batch that was split
   std::deque<Job> waiting_;
   std::deque<Job> syncing_;
 };

@@ -39,15 +39,17 @@ void SimExecutor::post_at(TimeNs at, Job job) {
 }
 
 void SimExecutor::wait_for_turn() {
-  scheduler_->after(scheduler_->between(1'000, 30'000), owner_, [this] {
-    const SimExecutor* const before = std::exchange(*current_, this);
-    jobs_.front()();
-    *current_ = before;
-    // Taken out only now: a job posted by this one must not find the line empty and ask for a
-    // second turn.
-    jobs_.pop_front();
-    if (!jobs_.empty()) wait_for_turn();
-  });
+  const bool is_held_up = scheduler_->random().chance(scheduler_->threads_held_up);
+  scheduler_->after(scheduler_->between(1'000, is_held_up ? 5 * kMillisecond : 30'000), owner_,
+                    [this] {
+                      const SimExecutor* const before = std::exchange(*current_, this);
+                      jobs_.front()();
+                      *current_ = before;
+                      // Taken out only now: a job posted by this one must not find the line empty
+                      // and ask for a second turn.
+                      jobs_.pop_front();
+                      if (!jobs_.empty()) wait_for_turn();
+                    });
 }
 
 }  // namespace fairlead::sim

@@ -23,6 +23,9 @@ class Scheduler final : public Clock {
  public:
   explicit Scheduler(uint64_t seed) : random_(seed) {}
 
+  // How often a thread is kept from running for a while, as happens on a busy machine.
+  double threads_held_up = 0.02;
+
   TimeNs now() override { return now_; }
   Random& random() { return random_; }
 

@@ -71,19 +71,23 @@ void Wire::send(ProcessPtr from, const std::string& method,
   open_.push_back(exchange);
   trace_->note(absl::StrCat("#", exchange->number, " ", exchange->from->name, " -> ", method));
 
-  const DurationNs way = scheduler_->between(20'000, 400'000);
   if (scheduler_->random().chance(weather.request_lost)) {
-    scheduler_->after(way, kNobody, [this, exchange] {
+    scheduler_->after(way(), kNobody, [this, exchange] {
       finish(exchange, {kUnavailable, "the request was lost", ""});
     });
   } else {
-    scheduler_->after(way, kNobody, [this, exchange] { arrive(exchange); });
+    scheduler_->after(way(), kNobody, [this, exchange] { arrive(exchange); });
   }
   scheduler_->at(exchange->deadline, kNobody, [this, exchange] {
     if (exchange->is_finished) return;
     notice_absence(exchange);
     finish(exchange, {kDeadlineExceeded, "the client's patience ended", ""});
   });
+}
+
+DurationNs Wire::way() const {
+  const bool is_late = scheduler_->random().chance(weather.late);
+  return scheduler_->between(20'000, is_late ? 3 * kSecond : 400'000);
 }
 
 void Wire::arrive(const ExchangePtr& exchange) {
@@ -121,7 +125,7 @@ void Wire::answer(const ExchangePtr& exchange, api::RpcStatus status, std::strin
     probes_->hit(Probe::kReplyLost);
     outcome = {kUnavailable, "the reply was lost", ""};
   }
-  scheduler_->after(scheduler_->between(20'000, 400'000), kNobody,
+  scheduler_->after(way(), kNobody,
                     [this, exchange, outcome = std::move(outcome)] { finish(exchange, outcome); });
 }
 

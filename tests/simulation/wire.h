@@ -48,6 +48,7 @@ using ProcessPtr = std::shared_ptr<Process>;
 struct Weather {
   double request_lost = 0;
   double reply_lost = 0;
+  double late = 0;  // by seconds
 };
 
 // Carries calls between processes and whichever server is up, late and sometimes not at all.
@@ -76,6 +77,7 @@ class Wire {
   class SimCall;
   using ExchangePtr = std::shared_ptr<Exchange>;
 
+  DurationNs way() const;
   void arrive(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, api::RpcStatus status, std::string body,
               api::Delivered delivered);

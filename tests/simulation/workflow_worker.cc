@@ -81,9 +81,14 @@ void WorkflowWorker::take(TaskPtr task) {
 
   const Events events(task->history().events().begin(), task->history().events().end());
   world_.auditor->saw_events(run_id, events);
-  if (!events.empty() && events.front().event_id() == 1 && task->next_page_token().empty()) {
+  if (!events.empty() && events.front().event_id() == 1) {
     cache_.erase(run_id);
-    replay(task, std::make_unique<Replay>(), events);
+    if (task->next_page_token().empty()) {
+      replay(task, std::make_unique<Replay>(), events);
+    } else {
+      world_.probes->hit(Probe::kTaskPaged);
+      read_whole(task, task->next_page_token(), std::make_shared<Events>(events), 5);
+    }
     return;
   }
   const auto cached = cache_.find(run_id);
