@@ -57,7 +57,7 @@ absl::Status poll_workflow_task(Service& service, PollWorkflowTaskQueueRequest& 
   FL_TRY_ASSIGN(auto poll, read_poll(service, request, ns, model::WORKFLOW_TASK, call->deadline()));
   FL_TRY_ASSIGN(auto slot, service.polls.park(poll.ns, poll.kind));
   auto& engine = service.engine;
-  auto reply = [&engine, call, slot = std::optional(std::move(slot))](
+  auto reply = [&engine, call, ns, slot = std::optional(std::move(slot))](
                    absl::StatusOr<shard::WorkflowTask> task) mutable {
     slot.reset();
     if (!task.ok()) return fail(*call, task.status());
@@ -68,7 +68,7 @@ absl::Status poll_workflow_task(Service& service, PollWorkflowTaskQueueRequest& 
         if (!is_delivered) engine.return_workflow_task(std::move(token));
       };
     }
-    call->reply(RpcStatus{}, encode_poll_workflow_task(*task), std::move(delivered));
+    call->reply(RpcStatus{}, encode_poll_workflow_task(*task, ns->id()), std::move(delivered));
   };
   const auto id = engine.poll_workflow_task(std::move(poll), std::move(reply));
   call->on_cancel([&engine, id] { engine.cancel_poll(id); });
