@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/try.h"
+#include "api/temporal/validate.h"
 #include "base/assert.h"
 #include "base/error.h"
 #include "google/protobuf/descriptor.h"
@@ -68,6 +69,10 @@ absl::StatusOr<Service::Bearer> Service::read_token(const std::string& bytes,
   if (bytes.empty()) return errors::invalid_argument("Task token not set on request.");
   Bearer bearer;
   FL_TRY_ASSIGN(bearer.token, decode_token(bytes));
+  // A token passes through other hands; what it says of a run is read like any other request.
+  if (!check_run_id(bearer.token.run_id).ok() || bearer.token.run_id.empty()) {
+    return errors::invalid_argument("Error deserializing task token.");
+  }
   if (name.empty()) {
     bearer.ns = engine.namespaces().find_by_num(bearer.token.ns.value());
     if (bearer.ns == nullptr) {
