@@ -78,8 +78,8 @@ void TaskQueue::add_page(uint32_t number, const std::vector<Waiting>& rows, bool
     line.window.emplace(row.place.seq, row.task);
     line.loaded_to = std::max(line.loaded_to, row.place.seq);
   }
-  // The count may run behind the rows for a moment (an owner on another thread has written a row and
-  // not yet told of it); what was read is the truth.
+  // The count may run behind the rows for a moment (an owner on another thread has written a row
+  // and not yet told of it); what was read is the truth.
   const auto loaded = static_cast<int64_t>(rows.size());
   line.on_disk = is_last ? 0 : std::max<int64_t>(line.on_disk - loaded, 1);
 }

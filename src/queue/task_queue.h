@@ -53,7 +53,8 @@ class TaskQueue {
   // The row at a reserved place is written: the task waits from now on.
   void add(Place place, const Task& task);
 
-  // The next task for a worker; none if all that waits is on disk (see `page_needed`) or nothing does.
+  // The next task for a worker; none if all that waits is on disk (see `page_needed`) or nothing
+  // does.
   std::optional<Waiting> pick();
   // The level that `pick` would take from; kLevels + 1 if nothing waits.
   uint32_t next_level() const;
@@ -78,8 +79,8 @@ class TaskQueue {
  private:
   struct Level {
     absl::btree_map<TaskSeq, Task> window;
-    TaskSeq loaded_to;     // every waiting task up to here is in the window
-    int64_t on_disk = 0;   // waiting tasks beyond it
+    TaskSeq loaded_to;    // every waiting task up to here is in the window
+    int64_t on_disk = 0;  // waiting tasks beyond it
   };
 
   Level& level(uint32_t number) { return levels_[number - 1]; }

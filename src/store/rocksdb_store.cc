@@ -63,7 +63,8 @@ void set_memory(const RocksDbOptions& wanted, rocksdb::Options* options) {
   options->write_buffer_size = wanted.memtable_bytes;
   options->max_write_buffer_number = 2;
   // Rows of one table and shard arrive nearly in order (run ids grow with time), so the place where
-  // the last one of its prefix went is a good hint for the next. Concurrent inserts would forbid it.
+  // the last one of its prefix went is a good hint for the next. Concurrent inserts would forbid
+  // it.
   options->memtable_insert_with_hint_prefix_extractor.reset(
       rocksdb::NewFixedPrefixTransform(kTableAndShardBytes));
   options->allow_concurrent_memtable_write = false;
