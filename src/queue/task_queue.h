@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "base/strong.h"
 #include "base/time.h"
 #include "queue/priority.h"
@@ -87,6 +88,7 @@ class TaskQueue {
 
   std::array<Level, kLevels> levels_;
   absl::btree_map<Place, Task> picked_;
+  absl::btree_set<TaskSeq> reserved_;  // places given out whose rows are still being written
   TaskSeq next_seq_;
   size_t window_tasks_max_;
 };
