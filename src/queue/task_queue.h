@@ -75,7 +75,7 @@ class TaskQueue {
   int64_t size() const;
   // Waiting and not picked.
   bool has_waiting(uint32_t most_urgent_to) const { return next_level() <= most_urgent_to; }
-  bool is_idle() const { return size() == 0 && picked_.empty(); }
+  bool is_idle() const { return size() == 0 && picked_.empty() && reserved_.empty(); }
 
  private:
   struct Level {
