@@ -259,6 +259,7 @@ void Shard::write(StepPtr step) {
   ++stats_.steps;
   world_.commits->write(step->batch);
   for (auto& part : step->parts) {
+    if (!part->entry->is_new) continue;
     part->entry->is_new = false;
     const auto& state = part->entry->run.state;
     starting_.erase(std::make_pair(NamespaceNum(state.namespace_num()), state.workflow_id()));

@@ -94,6 +94,7 @@ void Shard::route_query(RunEntry& entry, const std::string& id, bool may_use_sti
   const auto found = queries_.find(id);
   if (found == queries_.end()) return;
   auto& query = found->second;
+  alarms_.cancel(query.sticky_deadline);
   const auto& state = entry.run.state;
   model::QueueTarget target;
   target.set_name(state.task_queue());
