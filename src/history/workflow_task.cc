@@ -137,9 +137,10 @@ bool start_workflow_task(Transaction& tx, uint64_t stamp, const Taker& taker) {
   if (!taker.from_sticky_queue) state.clear_sticky();
   if (task->virtual_events() && state.next_event_id() != task->scheduled_id()) {
     // Events arrived since the retry was made, so its promised ids are taken: it becomes a task
-    // like any other.
+    // like any other, scheduled now, so that the history's times do not run backwards.
     task->set_virtual_events(false);
     task->set_attempt(1);
+    task->set_scheduled_ns(tx.now);
     task->set_scheduled_id(tx.append(scheduled_event(*task, 1)));
   }
   task->set_started_ns(tx.now);

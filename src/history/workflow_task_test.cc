@@ -56,11 +56,13 @@ TEST(WorkflowTask, ARetryOvertakenByASignalIsWrittenForReal) {
   bench.start();
   bench.take_task();
   bench.step([](Transaction& tx) { fail_workflow_task(tx, {14}); });
+  bench.now += kSecond;
   bench.signal();
   const size_t written = bench.events.size();
   bench.take_task();
   EXPECT_THAT(bench.kinds(written),
               ElementsAre(model::WORKFLOW_TASK_SCHEDULED, model::WORKFLOW_TASK_STARTED));
+  EXPECT_EQ(bench.events[written].time_ns(), bench.now) << "it is not older than the signal";
   EXPECT_EQ(bench.run.state.workflow_task().attempt(), 1);
 }
 

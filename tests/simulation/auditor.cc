@@ -1,0 +1,234 @@
+#include "simulation/auditor.h"
+
+#include "absl/strings/str_cat.h"
+#include "temporal/api/enums/v1/event_type.pb.h"
+
+namespace fairlead::sim {
+
+using namespace temporal::api::enums::v1;
+
+void Auditor::fail(const std::string& what) {
+  if (has_failed()) return;
+  failure_ = what;
+  trace_->note(absl::StrCat("AUDIT: ", what));
+}
+
+void Auditor::told_started(const std::string& workflow_id, const std::string& request_id,
+                           const std::string& run_id, const std::string& input) {
+  const auto [known, is_new] = requests_.emplace(request_id, run_id);
+  if (!is_new) {
+    probes_->hit(Probe::kStartDeduplicated);
+    if (known->second != run_id) {
+      fail(absl::StrCat("start request ", request_id, " of ", workflow_id, " made run ",
+                        known->second, " and then run ", run_id));
+    }
+  }
+  runs_[run_id].workflow_id = workflow_id;
+  runs_[run_id].input = input;
+}
+
+void Auditor::sends_signal(const std::string& run_id, const std::string& payload) {
+  runs_[run_id].signals.emplace(payload, false);
+}
+
+void Auditor::told_signaled(const std::string& run_id, const std::string& payload) {
+  runs_[run_id].signals[payload] = true;
+}
+
+int Auditor::signals_told(const std::string& run_id) {
+  int told = 0;
+  for (const auto& [payload, is_told] : runs_[run_id].signals) told += is_told ? 1 : 0;
+  return told;
+}
+
+void Auditor::told_canceled(const std::string& run_id) {
+  auto& told = runs_[run_id].cancel_told;
+  if (!told.has_value()) told = clock_->now();
+}
+
+void Auditor::told_terminated(const std::string& run_id, const std::string& reason) {
+  runs_[run_id].terminate_reason = reason;
+  runs_[run_id].is_closed = true;
+}
+
+void Auditor::told_closed(const std::string& run_id) { runs_[run_id].is_closed = true; }
+
+void Auditor::given_workflow_task(const std::string& run_id, const std::string& workflow_id,
+                                  int64_t started_id, int32_t attempt) {
+  auto& run = runs_[run_id];
+  run.workflow_id = workflow_id;
+  const std::pair given{started_id, attempt};
+  if (given <= run.task) {
+    fail(absl::StrCat("workflow task ", started_id, "/", attempt, " of run ", run_id,
+                      " was handed out after ", run.task.first, "/", run.task.second));
+  }
+  run.task = given;
+  if (attempt > 1) probes_->hit(Probe::kVirtualTask);
+}
+
+void Auditor::told_task_completed(const std::string& run_id, int64_t started_id) {
+  runs_[run_id].tasks_completed.insert(started_id);
+}
+
+void Auditor::given_activity(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
+                             TimeNs started, int64_t heartbeat) {
+  auto& activity = runs_[run_id].activities[scheduled_id];
+  const std::string name = absl::StrCat("activity ", scheduled_id, " of run ", run_id);
+  if (attempt <= activity.attempt) {
+    fail(absl::StrCat("attempt ", attempt, " of ", name, " was handed out after attempt ",
+                      activity.attempt));
+  }
+  // Not merely received: a task may be on its way while somebody else ends the activity by its id.
+  if (started > activity.end_told) {
+    fail(absl::StrCat(name, " was handed out again after its end was acknowledged"));
+  }
+  if (heartbeat < activity.heartbeat) {
+    fail(absl::StrCat(name, " lost heartbeat ", activity.heartbeat, ": it got ", heartbeat));
+  }
+  activity.attempt = attempt;
+}
+
+void Auditor::told_activity_completed(const std::string& run_id, int64_t scheduled_id,
+                                      const std::string& result) {
+  auto& activity = runs_[run_id].activities[scheduled_id];
+  activity.result = result;
+  activity.end_told = clock_->now();
+}
+
+void Auditor::told_activity_canceled(const std::string& run_id, int64_t scheduled_id) {
+  auto& activity = runs_[run_id].activities[scheduled_id];
+  activity.is_canceled = true;
+  activity.end_told = clock_->now();
+}
+
+void Auditor::told_heartbeat(const std::string& run_id, int64_t scheduled_id, int64_t heartbeat) {
+  auto& known = runs_[run_id].activities[scheduled_id].heartbeat;
+  known = std::max(known, heartbeat);
+}
+
+void Auditor::saw_events(const std::string& run_id, const Events& events) {
+  auto& run = runs_[run_id];
+  for (const auto& event : without_virtual(events)) {
+    const auto index = static_cast<size_t>(event.event_id() - 1);
+    if (run.events.size() <= index) run.events.resize(index + 1);
+    auto& known = run.events[index];
+    auto bytes = event.SerializeAsString();
+    if (!known.empty() && known != bytes) {
+      temporal::api::history::v1::HistoryEvent before;
+      before.ParseFromString(known);
+      fail(absl::StrCat("event ", event.event_id(), " of run ", run_id, " was\n",
+                        before.ShortDebugString(), "\nand now is\n", event.ShortDebugString()));
+    }
+    known = std::move(bytes);
+    if (is_closing(event)) run.is_closed = true;
+  }
+}
+
+void Auditor::saw_history(const std::string& run_id, const Events& events) {
+  saw_events(run_id, events);
+  const auto error = check_history(events, clock_->now(), probes_);
+  if (!error.empty()) fail(absl::StrCat("the history of run ", run_id, " is broken: ", error));
+  const auto& run = runs_[run_id];
+  if (run.is_closed && (events.empty() || !is_closing(events.back()))) {
+    fail(absl::StrCat("run ", run_id, " was closed and is open again"));
+  }
+}
+
+void Auditor::settle(const std::string& run_id, const Events& events) {
+  saw_history(run_id, events);
+  const auto& run = runs_[run_id];
+  const std::string name = absl::StrCat("run ", run_id, " of ", run.workflow_id);
+  if (events.empty() || !is_closing(events.back())) return fail(name + " has not closed");
+  if (run.events.size() > events.size()) return fail(name + " has lost events that were read");
+  const auto& input = events[0].workflow_execution_started_event_attributes().input();
+  if (!run.input.empty() && input.payloads(0).data() != run.input) fail(name + " lost its input");
+
+  settle_signals(run, name, events);
+  settle_activities(run, name, events);
+  absl::btree_set<int64_t> completed;
+  bool is_cancel_requested = false;
+  for (const auto& event : events) {
+    if (event.has_workflow_task_completed_event_attributes()) {
+      completed.insert(event.workflow_task_completed_event_attributes().started_event_id());
+    }
+    is_cancel_requested |= event.has_workflow_execution_cancel_requested_event_attributes();
+  }
+  for (const int64_t started : run.tasks_completed) {
+    if (!completed.contains(started)) {
+      fail(absl::StrCat(name, " lost the completion of workflow task ", started));
+    }
+  }
+  if (run.cancel_told.has_value() && !is_cancel_requested &&
+      time_of(events.back()) > *run.cancel_told) {
+    fail(name + " lost a request to cancel");
+  }
+  const auto& end = events.back().workflow_execution_terminated_event_attributes();
+  if (!run.terminate_reason.empty() && end.reason() != run.terminate_reason) {
+    fail(name + " was terminated and says otherwise");
+  }
+  count_ending(events);
+}
+
+void Auditor::settle_signals(const Run& run, const std::string& name, const Events& events) {
+  absl::btree_map<std::string, int> seen;
+  for (const auto& event : events) {
+    if (!event.has_workflow_execution_signaled_event_attributes()) continue;
+    ++seen[event.workflow_execution_signaled_event_attributes().input().payloads(0).data()];
+  }
+  for (const auto& [payload, is_told] : run.signals) {
+    const auto found = seen.find(payload);
+    const int times = found == seen.end() ? 0 : found->second;
+    if (times > 1) fail(absl::StrCat(name, " got signal ", payload, " ", times, " times"));
+    if (is_told && times == 0) fail(absl::StrCat(name, " lost signal ", payload));
+  }
+}
+
+void Auditor::settle_activities(const Run& run, const std::string& name, const Events& events) {
+  absl::btree_map<int64_t, std::string> results;
+  absl::btree_set<int64_t> canceled;
+  for (const auto& event : events) {
+    if (event.has_activity_task_completed_event_attributes()) {
+      const auto& completed = event.activity_task_completed_event_attributes();
+      results[completed.scheduled_event_id()] = completed.result().payloads(0).data();
+    } else if (event.has_activity_task_canceled_event_attributes()) {
+      canceled.insert(event.activity_task_canceled_event_attributes().scheduled_event_id());
+    }
+  }
+  for (const auto& [id, activity] : run.activities) {
+    if (activity.result.has_value() && results[id] != *activity.result) {
+      fail(absl::StrCat(name, " lost the result of activity ", id));
+    }
+    if (activity.is_canceled && !canceled.contains(id)) {
+      fail(absl::StrCat(name, " lost the cancellation of activity ", id));
+    }
+  }
+}
+
+void Auditor::count_ending(const Events& events) {
+  const auto& last = events.back();
+  switch (last.event_type()) {
+    case EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+      return probes_->hit(Probe::kRunTimedOut);
+    case EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+      return probes_->hit(Probe::kRunTerminated);
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+      return probes_->hit(Probe::kRunCanceled);
+    case EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+      return probes_->hit(Probe::kRunFailed);
+    default:
+      return;
+  }
+}
+
+std::vector<std::string> Auditor::runs() const {
+  std::vector<std::string> runs;
+  for (const auto& [run_id, run] : runs_) runs.push_back(run_id);
+  return runs;
+}
+
+bool Auditor::is_closed(const std::string& run_id) const {
+  const auto found = runs_.find(run_id);
+  return found != runs_.end() && found->second.is_closed;
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,105 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "simulation/history_check.h"
+#include "simulation/probes.h"
+#include "simulation/trace.h"
+
+namespace fairlead::sim {
+
+// Remembers everything that the server has promised to anyone, and holds it to that.
+//
+// It only knows what reached a client: an answer that was lost on the way binds nobody. What it
+// demands is said at each function. The first broken promise ends the simulation.
+class Auditor {
+ public:
+  Auditor(Clock* clock, Trace* trace, Probes* probes)
+      : clock_(clock), trace_(trace), probes_(probes) {}
+
+  bool has_failed() const { return !failure_.empty(); }
+  const std::string& failure() const { return failure_; }
+  void fail(const std::string& what);
+
+  // --- What clients were told. Each stays true for ever.
+
+  // A request id always means the same run.
+  void told_started(const std::string& workflow_id, const std::string& request_id,
+                    const std::string& run_id, const std::string& input);
+  // The signal is in the history once; without the acknowledgement, at most once.
+  void sends_signal(const std::string& run_id, const std::string& payload);
+  void told_signaled(const std::string& run_id, const std::string& payload);
+  int signals_told(const std::string& run_id);
+  void told_canceled(const std::string& run_id);
+  void told_terminated(const std::string& run_id, const std::string& reason);
+  // A closed run stays closed.
+  void told_closed(const std::string& run_id);
+
+  // --- What workers were given and told.
+
+  // No start of a workflow task is handed out twice, and later ones come later.
+  void given_workflow_task(const std::string& run_id, const std::string& workflow_id,
+                           int64_t started_id, int32_t attempt);
+  void told_task_completed(const std::string& run_id, int64_t started_id);
+  // No attempt is handed out twice, nor any after the end was acknowledged; what was recorded by a
+  // heartbeat is there for the next attempt.
+  void given_activity(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
+                      TimeNs started, int64_t heartbeat);
+  void told_activity_completed(const std::string& run_id, int64_t scheduled_id,
+                               const std::string& result);
+  void told_activity_canceled(const std::string& run_id, int64_t scheduled_id);
+  void told_heartbeat(const std::string& run_id, int64_t scheduled_id, int64_t heartbeat);
+
+  // --- What anyone has read. An event that was seen never changes.
+
+  void saw_events(const std::string& run_id, const Events& events);
+  // All of them, from the first.
+  void saw_history(const std::string& run_id, const Events& events);
+
+  // At the end, with the whole history of a run: every promise about it was kept.
+  void settle(const std::string& run_id, const Events& events);
+
+  std::vector<std::string> runs() const;
+  bool is_closed(const std::string& run_id) const;
+  const std::string& workflow_of(const std::string& run_id) { return runs_[run_id].workflow_id; }
+  size_t started() const { return runs_.size(); }
+
+ private:
+  struct Activity {
+    int32_t attempt = 0;  // the last one handed out
+    int64_t heartbeat = 0;
+    std::optional<std::string> result;
+    bool is_canceled = false;
+    TimeNs end_told = kNever;
+  };
+  struct Run {
+    std::string workflow_id;
+    std::string input;
+    std::vector<std::string> events;             // by id - 1; empty: not seen
+    absl::btree_map<std::string, bool> signals;  // payload -> acknowledged
+    std::optional<TimeNs> cancel_told;
+    std::string terminate_reason;
+    bool is_closed = false;
+    std::pair<int64_t, int32_t> task{0, 0};
+    absl::btree_set<int64_t> tasks_completed;
+    absl::btree_map<int64_t, Activity> activities;
+  };
+
+  void settle_signals(const Run& run, const std::string& name, const Events& events);
+  void settle_activities(const Run& run, const std::string& name, const Events& events);
+  void count_ending(const Events& events);
+
+  Clock* const clock_;
+  Trace* const trace_;
+  Probes* const probes_;
+  std::string failure_;
+  absl::btree_map<std::string, Run> runs_;
+  absl::btree_map<std::string, std::string> requests_;  // start request id -> run id
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/time.h"
+#include "simulation/probes.h"
+#include "temporal/api/history/v1/message.pb.h"
+
+namespace fairlead::sim {
+
+using Events = std::vector<temporal::api::history::v1::HistoryEvent>;
+
+TimeNs time_of(const temporal::api::history::v1::HistoryEvent& event);
+bool is_closing(const temporal::api::history::v1::HistoryEvent& event);
+
+// Leaves out the events of a workflow task's retry that are shown and not written: they may look
+// different the next time.
+Events without_virtual(Events events);
+
+// What is wrong with a history that begins with its first event, or nothing.
+std::string check_history(const Events& events, TimeNs now, Probes* probes);
+
+}  // namespace fairlead::sim

@@ -1,0 +1,204 @@
+#include "simulation/replay.h"
+
+#include "absl/strings/str_cat.h"
+#include "temporal/api/enums/v1/event_type.pb.h"
+
+namespace fairlead::sim {
+
+using namespace temporal::api::enums::v1;
+
+void Replay::fail(const std::string& what) {
+  if (error_.empty()) error_ = absl::StrCat(what, " (event ", next_id_, ")");
+}
+
+void Replay::expect_equal(int64_t got, int64_t wanted, const char* what) {
+  if (got != wanted) fail(absl::StrCat(what, " is ", got, " and should be ", wanted));
+}
+
+bool Replay::apply(const HistoryEvent& event) {
+  expect_equal(event.event_id(), next_id_, "event id");
+  if (is_closed_) fail("an event follows the closing one");
+  switch (event.event_type()) {
+    case EVENT_TYPE_WORKFLOW_EXECUTION_STARTED: {
+      const auto& started = event.workflow_execution_started_event_attributes();
+      expect_equal(next_id_, 1, "the started event's id");
+      if (started.input().payloads_size() != 1) {
+        fail("the input was lost");
+        break;
+      }
+      input_ = started.input().payloads(0).data();
+      program_ = make_program(input_);
+      break;
+    }
+    case EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
+    case EVENT_TYPE_WORKFLOW_TASK_STARTED:
+    case EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+    case EVENT_TYPE_WORKFLOW_TASK_FAILED:
+    case EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
+      apply_task_event(event);
+      break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+      ++signals_;
+      break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+      if (is_cancel_requested_) fail("cancellation was requested twice");
+      is_cancel_requested_ = true;
+      break;
+    case EVENT_TYPE_ACTIVITY_TASK_STARTED:
+      break;
+    case EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+      apply_activity_end(event.activity_task_completed_event_attributes().scheduled_event_id(),
+                         false);
+      break;
+    case EVENT_TYPE_ACTIVITY_TASK_FAILED:
+      apply_activity_end(event.activity_task_failed_event_attributes().scheduled_event_id(), true);
+      break;
+    case EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+      apply_activity_end(event.activity_task_timed_out_event_attributes().scheduled_event_id(),
+                         true);
+      break;
+    case EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+      apply_activity_end(event.activity_task_canceled_event_attributes().scheduled_event_id(),
+                         false);
+      break;
+    case EVENT_TYPE_TIMER_FIRED: {
+      const auto& fired = event.timer_fired_event_attributes();
+      const auto timer = timers_.find(fired.timer_id());
+      if (timer == timers_.end() || timer->second.state != State::kPending) {
+        fail(absl::StrCat("timer ", fired.timer_id(), " fired and was not running"));
+        break;
+      }
+      expect_equal(fired.started_event_id(), timer->second.started_id, "a timer's started event");
+      timer->second.state = State::kFired;
+      break;
+    }
+    case EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+    case EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+      is_closed_ = true;
+      break;
+    default:
+      apply_command_event(event);
+      ++next_id_;
+      return error_.empty();
+  }
+  const bool follows_commands = event.event_type() != EVENT_TYPE_WORKFLOW_TASK_COMPLETED;
+  if (follows_commands && !expected_.empty()) {
+    fail(absl::StrCat("event of type ", event.event_type(), " stands where the event of command ",
+                      expected_.front().command_type(), " belongs"));
+  }
+  ++next_id_;
+  return error_.empty();
+}
+
+void Replay::apply_task_event(const HistoryEvent& event) {
+  switch (event.event_type()) {
+    case EVENT_TYPE_WORKFLOW_TASK_SCHEDULED:
+      scheduled_id_ = event.event_id();
+      return;
+    case EVENT_TYPE_WORKFLOW_TASK_STARTED:
+      expect_equal(event.workflow_task_started_event_attributes().scheduled_event_id(),
+                   scheduled_id_, "a task's scheduled event");
+      started_id_ = event.event_id();
+      has_decided_ = false;
+      return;
+    case EVENT_TYPE_WORKFLOW_TASK_COMPLETED: {
+      const auto& completed = event.workflow_task_completed_event_attributes();
+      expect_equal(completed.scheduled_event_id(), scheduled_id_, "a task's scheduled event");
+      expect_equal(completed.started_event_id(), started_id_, "a task's started event");
+      expect_equal(event.event_id(), started_id_ + 1, "a task's completed event");
+      if (!has_decided_) decide();
+      expected_.assign(commands_.begin(), commands_.end());
+      completed_id_ = event.event_id();
+      completed_started_id_ = started_id_;
+      has_decided_ = false;
+      return;
+    }
+    default:
+      // What was decided for this task never happened. Only a fresh replay may see such an event:
+      // after it the server sends the whole history.
+      if (has_decided_) fail("a task that this worker answered is said to have failed");
+  }
+}
+
+void Replay::apply_activity_end(int64_t scheduled_id, bool has_failed) {
+  for (auto& [id, activity] : activities_) {
+    if (activity.scheduled_id != scheduled_id) continue;
+    if (activity.has_ended) fail(absl::StrCat("activity ", id, " ended twice"));
+    activity.has_ended = true;
+    activity.has_failed = has_failed;
+    return;
+  }
+  fail(absl::StrCat("an activity ended that was never scheduled: ", scheduled_id));
+}
+
+// Each command has exactly one event, in the order of the commands.
+void Replay::apply_command_event(const HistoryEvent& event) {
+  if (expected_.empty()) {
+    fail(absl::StrCat("event of type ", event.event_type(), " has no command"));
+    return;
+  }
+  const Command command = expected_.front();
+  expected_.pop_front();
+  const auto check = [&](const auto& attributes, CommandType type) {
+    expect_equal(type, command.command_type(), "the event's command");
+    expect_equal(attributes.workflow_task_completed_event_id(), completed_id_,
+                 "the completed task of a command's event");
+  };
+  switch (event.event_type()) {
+    case EVENT_TYPE_ACTIVITY_TASK_SCHEDULED: {
+      const auto& scheduled = event.activity_task_scheduled_event_attributes();
+      check(scheduled, COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK);
+      if (scheduled.activity_id() !=
+          command.schedule_activity_task_command_attributes().activity_id()) {
+        fail("another activity was scheduled than the program asks for");
+      }
+      activities_[scheduled.activity_id()].scheduled_id = event.event_id();
+      return;
+    }
+    case EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED: {
+      const auto& asked = event.activity_task_cancel_requested_event_attributes();
+      check(asked, COMMAND_TYPE_REQUEST_CANCEL_ACTIVITY_TASK);
+      expect_equal(asked.scheduled_event_id(),
+                   command.request_cancel_activity_task_command_attributes().scheduled_event_id(),
+                   "the activity to cancel");
+      return;
+    }
+    case EVENT_TYPE_TIMER_STARTED: {
+      const auto& started = event.timer_started_event_attributes();
+      check(started, COMMAND_TYPE_START_TIMER);
+      if (started.timer_id() != command.start_timer_command_attributes().timer_id()) {
+        fail("another timer was started than the program asks for");
+      }
+      timers_[started.timer_id()].started_id = event.event_id();
+      return;
+    }
+    case EVENT_TYPE_TIMER_CANCELED: {
+      const auto& canceled = event.timer_canceled_event_attributes();
+      check(canceled, COMMAND_TYPE_CANCEL_TIMER);
+      expect_equal(canceled.started_event_id(), timers_[canceled.timer_id()].started_id,
+                   "a timer's started event");
+      return;
+    }
+    case EVENT_TYPE_MARKER_RECORDED:
+      check(event.marker_recorded_event_attributes(), COMMAND_TYPE_RECORD_MARKER);
+      return;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+      check(event.workflow_execution_completed_event_attributes(),
+            COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION);
+      break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+      check(event.workflow_execution_failed_event_attributes(),
+            COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION);
+      break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+      check(event.workflow_execution_canceled_event_attributes(),
+            COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION);
+      break;
+    default:
+      fail(absl::StrCat("event of type ", event.event_type(), " is unknown to the worker"));
+      return;
+  }
+  is_closed_ = true;
+}
+
+}  // namespace fairlead::sim

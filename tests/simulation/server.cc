@@ -1,0 +1,45 @@
+#include "simulation/server.h"
+
+#include "api/temporal/service.h"
+#include "base/assert.h"
+
+namespace fairlead::sim {
+
+Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, Probes* probes,
+               const ServerOptions& options, Random random)
+    : scheduler_(scheduler),
+      owner_(owner),
+      probes_(probes),
+      commits_(scheduler, owner, store, probes, options.sabotage) {
+  shard::Node::Parts parts;
+  parts.store = store;
+  parts.commits = &commits_;
+  parts.clock = scheduler;
+  parts.codec = &codec_;
+  for (int i = 0; i < options.executors; ++i) {
+    executors_.push_back(std::make_unique<SimExecutor>(scheduler, owner, &current_));
+    parts.executors.push_back(executors_.back().get());
+  }
+  shard::NodeOptions node_options;
+  node_options.shards = options.shards;
+  node_options.cache_bytes = options.cache_bytes;
+  node_ = std::make_unique<shard::Node>(node_options, std::move(parts), Random(random.next()));
+  FL_ASSERT(node_->open().ok(), "a store that survived a crash can be opened");
+  api::ServiceOptions service;
+  service.seed = random.next();
+  service.shards = options.shards;
+  api::register_service(methods_, *node_, service);
+}
+
+// Nothing is told and nothing is saved. What the dead server still meant to do goes first, because
+// it points into what goes after it.
+Server::~Server() {
+  for (const auto& shard : node_->shards()) {
+    probes_->hit(Probe::kStaleTask, shard->stats().stale_tasks);
+  }
+  scheduler_->drop(owner_);
+  commits_.clear();
+  for (auto& executor : executors_) executor->clear();
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "api/temporal/call.h"
+#include "api/temporal/codec.h"
+#include "shard/node.h"
+#include "simulation/commit_log.h"
+#include "simulation/probes.h"
+#include "simulation/scheduler.h"
+#include "store/simulated_store.h"
+
+namespace fairlead::sim {
+
+struct ServerOptions {
+  uint16_t shards = 4;
+  int executors = 2;
+  size_t cache_bytes = 1 << 20;
+  Sabotage sabotage = Sabotage::kNone;
+};
+
+// The whole server but its sockets, from the moment it opens the store until it dies. There is no
+// orderly stop: destroying it is the crash.
+class Server {
+ public:
+  Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, Probes* probes,
+         const ServerOptions& options, Random random);
+  ~Server();
+
+  Owner owner() const { return owner_; }
+  const api::Handler* find(std::string_view method) const { return methods_.find(method); }
+
+ private:
+  Scheduler* const scheduler_;
+  const Owner owner_;
+  Probes* const probes_;
+  const SimExecutor* current_ = nullptr;
+  const api::TemporalCodec codec_;
+  SimCommitLog commits_;
+  std::vector<std::unique_ptr<SimExecutor>> executors_;
+  std::unique_ptr<shard::Node> node_;
+  api::MethodTable methods_;
+};
+
+}  // namespace fairlead::sim

@@ -1,0 +1,249 @@
+#include "simulation/simulation.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "simulation/store_check.h"
+
+namespace fairlead::sim {
+
+using namespace temporal::api::workflowservice::v1;
+
+namespace {
+
+constexpr DurationNs kStorm = 60 * kSecond;
+// Long enough for the longest chain of timeouts a program can make.
+constexpr DurationNs kPatience = 4 * kHour;
+constexpr DurationNs kRetention = 3 * kDay;
+
+}  // namespace
+
+Simulation::Simulation(const SimulationOptions& options, Probes* probes)
+    : options_(options),
+      probes_(probes),
+      scheduler_(options.seed),
+      trace_(&scheduler_, options.prints_trace),
+      wire_(&scheduler_, &trace_, probes),
+      auditor_(&scheduler_, &trace_, probes),
+      reader_(std::make_shared<Process>(Process{"reader"})) {
+  world_.scheduler = &scheduler_;
+  world_.wire = &wire_;
+  world_.auditor = &auditor_;
+  world_.probes = probes;
+  world_.trace = &trace_;
+  wire_.complain = [this](const std::string& what) { auditor_.fail(what); };
+  auto& random = scheduler_.random();
+  server_options_.shards = static_cast<uint16_t>(1 + random.below(6));
+  server_options_.executors = static_cast<int>(1 + random.below(3));
+  // Often so small that runs are read from the store again and again.
+  server_options_.cache_bytes = random.chance(0.5) ? 4 << 10 : 4 << 20;
+  server_options_.sabotage = options.sabotage;
+}
+
+Simulation::~Simulation() {
+  if (server_ != nullptr) wire_.disconnect();
+}
+
+SimulationResult Simulation::run() {
+  const TimeNs begin = scheduler_.now();
+  storm();
+  if (!auditor_.has_failed()) calm();
+  if (!auditor_.has_failed()) settle();
+  if (!auditor_.has_failed()) silence();
+  return {auditor_.failure(), trace_.hash(), scheduler_.steps(),
+          auditor_.started(), crashes_,      scheduler_.now() - begin};
+}
+
+void Simulation::storm() {
+  world_.mood = Mood::storm();
+  wire_.weather = {0.02, 0.02};
+  open_server();
+  client_ = std::make_unique<Client>(&world_, "client");
+  auto& random = scheduler_.random();
+  client_->start(static_cast<int>(5 + random.below(30)), kStorm * 3 / 4);
+  // Sometimes the workers come late, and find that much has piled up.
+  const auto hire = [this](auto add) {
+    const bool is_late = scheduler_.random().chance(0.3);
+    scheduler_.after(scheduler_.between(0, is_late ? 20 * kSecond : kSecond), kNobody, add);
+  };
+  for (int i = 0; i < 3; ++i) {
+    hire([this] { add_workflow_worker(); });
+    hire([this] { add_activity_worker(); });
+  }
+  trouble_workers();
+  plan_crash();
+  run_until(scheduler_.now() + kStorm);
+}
+
+void Simulation::calm() {
+  is_stormy_ = false;
+  crash_at_step_ = 0;
+  world_.mood = {};
+  wire_.weather = {};
+  client_->calm_down();
+  add_workflow_worker();
+  add_activity_worker();
+  const TimeNs end = scheduler_.now() + kPatience;
+  while (scheduler_.now() < end && !auditor_.has_failed()) {
+    run_until(scheduler_.now() + kMinute);
+    std::vector<std::string> open;
+    for (const auto& run_id : auditor_.runs()) {
+      if (!auditor_.is_closed(run_id)) {
+        open.push_back(absl::StrCat(auditor_.workflow_of(run_id), " ", run_id));
+      }
+    }
+    StoreCount count;
+    check_store(store_, server_options_.shards, &count);
+    if (open.empty() && count.open_runs == 0) return;
+    if (scheduler_.now() >= end) {
+      auditor_.fail(
+          absl::StrCat(count.open_runs, " workflows never end: ", absl::StrJoin(open, ", ")));
+    }
+  }
+}
+
+// Reads every history once more and holds it against what was promised.
+void Simulation::settle() {
+  check_rows("after the last workflow ended", true);
+  const auto runs = auditor_.runs();
+  for (const auto& run_id : runs) read_to_end(run_id, "", std::make_shared<Events>());
+  run_until(scheduler_.now() + kMinute);
+  if (settled_ != runs.size()) auditor_.fail("a history cannot be read at the end");
+}
+
+void Simulation::read_to_end(const std::string& run_id, std::string page_token,
+                             std::shared_ptr<Events> events) {
+  GetWorkflowExecutionHistoryRequest request;
+  request.set_namespace_(kNamespace);
+  request.mutable_execution()->set_workflow_id(auditor_.workflow_of(run_id));
+  request.mutable_execution()->set_run_id(run_id);
+  request.set_next_page_token(page_token);
+  request.set_maximum_page_size(7);
+  world_.ask<GetWorkflowExecutionHistoryResponse>(
+      reader_, "GetWorkflowExecutionHistory", request, 30 * kSecond,
+      [this, run_id, events](const Outcome& outcome,
+                             const GetWorkflowExecutionHistoryResponse& page) {
+        if (!outcome.ok()) {
+          return auditor_.fail(absl::StrCat("run ", run_id, " is lost: ", outcome.message));
+        }
+        events->insert(events->end(), page.history().events().begin(),
+                       page.history().events().end());
+        if (!page.next_page_token().empty()) {
+          return read_to_end(run_id, page.next_page_token(), events);
+        }
+        auditor_.settle(run_id, *events);
+        ++settled_;
+      });
+}
+
+void Simulation::silence() {
+  for (auto& worker : workflow_workers_) {
+    if (worker->is_alive()) worker->die();
+  }
+  for (auto& worker : activity_workers_) {
+    if (worker->is_alive()) worker->die();
+  }
+  run_until(scheduler_.now() + kRetention + kHour);
+  if (auditor_.has_failed()) return;
+  StoreCount count;
+  const auto error = check_store(store_, server_options_.shards, &count);
+  if (!error.empty()) auditor_.fail("after the retention time: " + error);
+  const int rows = count.runs + count.tasks + count.pending + count.wakeups + count.other;
+  if (rows != 0) {
+    auditor_.fail(absl::StrCat(rows, " rows are left after the retention time, ", count.runs,
+                               " of them runs"));
+  } else {
+    probes_->hit(Probe::kRunDeleted);
+  }
+}
+
+void Simulation::run_until(TimeNs end) {
+  while (!auditor_.has_failed() && scheduler_.step(end)) {
+    const bool is_time = crash_at_step_ != 0 && scheduler_.steps() >= crash_at_step_;
+    if (is_time && (!crash_wants_risk_ || store_.unsynced_batches() > 0)) crash();
+  }
+}
+
+void Simulation::open_server() {
+  server_ = std::make_unique<Server>(&scheduler_, ++last_server_, &store_, probes_, server_options_,
+                                     Random(scheduler_.random().next()));
+  wire_.connect(server_.get());
+  trace_.note("the server is up");
+}
+
+// Counted in steps and not in time: a server is busy for moments and idle for seconds, and it is
+// the busy moments that are worth interrupting. Most crashes also wait for a write to be lost.
+void Simulation::plan_crash() {
+  if (!options_.has_crashes) return;
+  crash_at_step_ = scheduler_.steps() + 1 + scheduler_.random().below(2'000);
+  crash_wants_risk_ = scheduler_.random().chance(0.6);
+}
+
+void Simulation::crash() {
+  crash_at_step_ = 0;
+  ++crashes_;
+  auto& random = scheduler_.random();
+  const uint64_t at_risk = store_.unsynced_batches();
+  trace_.note(absl::StrCat("CRASH with ", at_risk, " batches unsynced"));
+  if (at_risk > 0) probes_->hit(Probe::kUnsyncedWritesLost);
+  wire_.disconnect();
+  server_.reset();
+  store_.crash(random);
+  check_rows("after a crash", false);
+  const DurationNs down =
+      scheduler_.between(kMillisecond, random.chance(0.2) ? 8 * kSecond : 500 * kMillisecond);
+  scheduler_.after(down, kNobody, [this] {
+    open_server();
+    if (is_stormy_) plan_crash();
+  });
+}
+
+void Simulation::check_rows(const char* when, bool all_closed) {
+  StoreCount count;
+  const auto error = check_store(store_, server_options_.shards, &count);
+  if (!error.empty()) auditor_.fail(absl::StrCat(when, ": ", error));
+  if (all_closed && (count.tasks != 0 || count.pending != 0 || count.wakeups != count.runs)) {
+    auditor_.fail(absl::StrCat(when, ": ", count.tasks, " tasks and ", count.pending,
+                               " pending rows are left, and ", count.wakeups, " wake-ups of ",
+                               count.runs, " runs"));
+  }
+}
+
+void Simulation::add_workflow_worker() {
+  WorkflowWorker::Options options;
+  options.name = absl::StrCat("flow-worker-", workflow_workers_.size());
+  options.is_sticky = scheduler_.random().chance(0.7);
+  options.polls = static_cast<int>(1 + scheduler_.random().below(3));
+  workflow_workers_.push_back(std::make_unique<WorkflowWorker>(&world_, options));
+  workflow_workers_.back()->start();
+}
+
+void Simulation::add_activity_worker() {
+  const auto name = absl::StrCat("activity-worker-", activity_workers_.size());
+  const int polls = static_cast<int>(1 + scheduler_.random().below(3));
+  activity_workers_.push_back(std::make_unique<ActivityWorker>(&world_, name, polls));
+  activity_workers_.back()->start();
+}
+
+// Every now and then a worker goes, politely or not, and another comes.
+void Simulation::trouble_workers() {
+  scheduler_.after(scheduler_.between(0, 8 * kSecond), kNobody, [this] {
+    if (!is_stormy_) return;
+    auto& random = scheduler_.random();
+    for (auto& worker : workflow_workers_) {
+      if (!worker->is_alive() || !random.chance(0.2)) continue;
+      random.chance(0.5) ? worker->die() : worker->shut_down();
+    }
+    for (auto& worker : activity_workers_) {
+      if (worker->is_alive() && random.chance(0.2)) worker->die();
+    }
+    int alive = 0;
+    for (const auto& worker : workflow_workers_) alive += worker->is_alive() ? 1 : 0;
+    if (alive < 3) add_workflow_worker();
+    alive = 0;
+    for (const auto& worker : activity_workers_) alive += worker->is_alive() ? 1 : 0;
+    if (alive < 3) add_activity_worker();
+    trouble_workers();
+  });
+}
+
+}  // namespace fairlead::sim

@@ -1,0 +1,204 @@
+#include "simulation/store_check.h"
+
+#include <tuple>
+
+#include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
+#include "absl/strings/str_cat.h"
+#include "base/assert.h"
+#include "base/random.h"
+#include "base/wire.h"
+#include "history/deadlines.h"
+#include "history/run.h"
+#include "store/keys.h"
+
+namespace fairlead::sim {
+
+namespace {
+
+namespace keys = store::keys;
+
+template <typename Message>
+Message parse(std::string_view bytes) {
+  Message message;
+  FL_ASSERT(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
+            "a row of the store is of its table's type");
+  return message;
+}
+
+// A place in a queue, however it was written down.
+using Spot = std::tuple<int, std::string, uint32_t, uint64_t>;  // kind, queue, level, seq
+
+class StoreChecker {
+ public:
+  StoreChecker(const store::Store& store, uint16_t shards, StoreCount* count)
+      : store_(store), shards_(shards), count_(*count) {}
+
+  std::string check() {
+    for (uint16_t i = 0; i < shards_ && error_.empty(); ++i) read_tasks(ShardId(i));
+    for (uint16_t i = 0; i < shards_ && error_.empty(); ++i) check_shard(ShardId(i));
+    for (const auto& [spot, row] : tasks_) {
+      fail(absl::StrCat("a task waits in queue ", std::get<1>(spot), " (level ", std::get<2>(spot),
+                        ", seq ", std::get<3>(spot), ") that no open run points to: ",
+                        uuid_from_bytes(row.run()), " ", row.scheduled_id()));
+    }
+    return error_;
+  }
+
+ private:
+  void fail(const std::string& what) {
+    if (error_.empty()) error_ = what;
+  }
+
+  template <typename Visit>
+  void scan(const keys::Range& range, Visit visit) {
+    const auto status =
+        store_.scan(range.begin, range.end, [&](std::string_view key, std::string_view value) {
+          visit(key, value);
+          return true;
+        });
+    FL_ASSERT(status.ok(), "the simulated store can be read");
+  }
+
+  void read_tasks(ShardId shard) {
+    scan(keys::tasks(shard), [&](std::string_view key, std::string_view value) {
+      const auto task = keys::parse_task(key);
+      tasks_[Spot{task.queue.type, task.queue.name, task.level, task.seq.value()}] =
+          parse<model::TaskRow>(value);
+      ++count_.tasks;
+    });
+  }
+
+  // The run's waiting task has its row. Found rows are taken away: what is left belongs to nobody.
+  void claim(const std::string& run, model::TaskKind kind, const model::TaskPlace& place,
+             int64_t scheduled_id, uint64_t stamp) {
+    const auto found = tasks_.find(Spot{kind, place.queue().name(), place.level(), place.seq()});
+    if (found == tasks_.end()) {
+      fail(absl::StrCat("run ", run, " waits for task ", scheduled_id, ", which is in no queue"));
+      return;
+    }
+    const auto& row = found->second;
+    if (uuid_from_bytes(row.run()) != run || row.scheduled_id() != scheduled_id ||
+        row.stamp() != stamp) {
+      fail(absl::StrCat("task ", scheduled_id, " of run ", run, " has somebody else's place"));
+    }
+    tasks_.erase(found);
+  }
+
+  void check_shard(ShardId shard) {
+    absl::btree_map<std::string, history::Run> runs;
+    scan(keys::runs(shard), [&](std::string_view key, std::string_view value) {
+      runs[std::string(key.substr(key.size() - 16))].state = parse<model::RunState>(value);
+    });
+    absl::btree_set<std::pair<TimeNs, std::string>> wakeups;
+    scan(keys::wakeups(shard), [&](std::string_view key, std::string_view) {
+      const auto row = keys::parse_wakeup(key);
+      wakeups.insert({row.at, row.run});
+      ++count_.wakeups;
+    });
+    for (auto& [key, run] : runs) {
+      ++count_.runs;
+      count_.open_runs += run.is_open() ? 1 : 0;
+      load_pending(shard, key, run);
+      check_tasks(run);
+      check_events(shard, key, run.state);
+      const TimeNs armed = run.state.armed_ns();
+      const TimeNs next = history::next_deadline(run);
+      const std::string& id = run.state.run_id();
+      if (next != kNever && (armed == 0 || armed > next)) {
+        fail(absl::StrCat("run ", id, " sleeps past its next deadline"));
+      }
+      if (armed != 0 && wakeups.erase({armed, key}) == 0) {
+        fail(absl::StrCat("run ", id, " has no wake-up row"));
+      }
+    }
+    if (!wakeups.empty()) {
+      fail(absl::StrCat("a wake-up row belongs to nobody: run ",
+                        uuid_from_bytes(wakeups.begin()->second)));
+    }
+    check_orphans(shard, runs);
+  }
+
+  void load_pending(ShardId shard, const std::string& key, history::Run& run) {
+    const auto range = keys::pending(shard, key);
+    scan(range, [&](std::string_view row_key, std::string_view value) {
+      ++count_.pending;
+      if (!run.is_open())
+        fail(absl::StrCat("closed run ", run.state.run_id(), " has pending rows"));
+      if (row_key[range.begin.size()] == 'a') {
+        run.add_loaded(parse<model::ActivityState>(value));
+      } else {
+        run.add_loaded(parse<model::TimerState>(value));
+      }
+    });
+  }
+
+  void check_tasks(const history::Run& run) {
+    if (!run.is_open()) return;
+    const auto& state = run.state;
+    if (state.has_workflow_task() && !run.has_started_task()) {
+      const auto& task = state.workflow_task();
+      claim(state.run_id(), model::WORKFLOW_TASK, task.place(), task.scheduled_id(), task.stamp());
+    }
+    for (const auto& [id, activity] : run.activities) {
+      if (activity.started_ns() != 0 || activity.backing_off()) continue;
+      claim(state.run_id(), model::ACTIVITY_TASK, activity.place(), id, activity.stamp());
+    }
+  }
+
+  void check_events(ShardId shard, const std::string& key, const model::RunState& state) {
+    int64_t next = 1;
+    scan(keys::events(shard, key), [&](std::string_view row_key, std::string_view value) {
+      ++count_.other;
+      if (row_key != keys::events(shard, key, next)) {
+        fail(absl::StrCat("run ", state.run_id(), " has a gap before event ", next));
+      }
+      wire::Reader reader(value);
+      while (reader.next()) ++next;
+    });
+    if (next != state.next_event_id()) {
+      fail(absl::StrCat("run ", state.run_id(), " has events up to ", next - 1, " and says ",
+                        state.next_event_id() - 1));
+    }
+  }
+
+  // Rows under the name of a run that does not exist, in the tables where its id follows the shard.
+  void check_orphans(ShardId shard, const absl::btree_map<std::string, history::Run>& runs) {
+    for (const char table : {'P', 'E', 'D'}) {
+      auto range = keys::runs(shard);
+      range.begin[0] = table;
+      range.end[0] = table;
+      scan(range, [&](std::string_view key, std::string_view) {
+        const std::string run(key.substr(3, 16));
+        if (table == 'D') ++count_.other;
+        if (!runs.contains(run)) {
+          fail(absl::StrCat("a row of table ", std::string(1, table), " belongs to run ",
+                            uuid_from_bytes(run), ", which does not exist"));
+        }
+      });
+    }
+    auto range = keys::runs(shard);
+    range.begin[0] = 'C';
+    range.end[0] = 'C';
+    scan(range, [&](std::string_view, std::string_view value) {
+      ++count_.other;
+      if (!runs.contains(std::string(value))) {
+        fail("a workflow id's current run does not exist");
+      }
+    });
+  }
+
+  const store::Store& store_;
+  const uint16_t shards_;
+  StoreCount& count_;
+  std::string error_;
+  absl::btree_map<Spot, model::TaskRow> tasks_;
+};
+
+}  // namespace
+
+std::string check_store(const store::Store& store, uint16_t shards, StoreCount* count) {
+  return StoreChecker(store, shards, count).check();
+}
+
+}  // namespace fairlead::sim

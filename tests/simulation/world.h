@@ -1,0 +1,86 @@
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "simulation/auditor.h"
+#include "simulation/probes.h"
+#include "simulation/scheduler.h"
+#include "simulation/trace.h"
+#include "simulation/wire.h"
+#include "temporal/api/workflowservice/v1/request_response.pb.h"
+
+namespace fairlead::sim {
+
+inline constexpr char kNamespace[] = "default";
+inline constexpr char kFlowQueue[] = "flows";
+inline constexpr char kActivityQueue[] = "activities";
+
+// How workers behave. In the calm that follows the storm all of these are zero, and every workflow
+// has to end.
+struct Mood {
+  double task_failed = 0;
+  double task_ignored = 0;
+  double task_slow = 0;
+  double task_answered_twice = 0;
+  double activity_failed = 0;
+  double activity_ignored = 0;
+  double activity_late = 0;
+  double dies_with_task = 0;
+
+  static Mood storm() { return {0.06, 0.04, 0.05, 0.1, 0.25, 0.08, 0.06, 0.03}; }
+};
+
+// What the programs of a simulation share.
+struct World {
+  Scheduler* scheduler = nullptr;
+  Wire* wire = nullptr;
+  Auditor* auditor = nullptr;
+  Probes* probes = nullptr;
+  Trace* trace = nullptr;
+  Mood mood;
+
+  Random& random() const { return scheduler->random(); }
+  bool chance(double probability) const { return random().chance(probability); }
+
+  // Calls a method of the API for a process that is alive.
+  template <typename Response, typename Request, typename Then>
+  void ask(const ProcessPtr& from, const char* method, const Request& request, DurationNs timeout,
+           Then then) const {
+    wire->send(from, method, request, timeout, [this, then = std::move(then)](Outcome outcome) {
+      Response response;
+      if (outcome.ok() && !response.ParseFromString(outcome.body)) {
+        auditor->fail("a response cannot be parsed");
+      }
+      then(outcome, std::move(response));
+    });
+  }
+
+  // Runs `job` later, if the process is still there.
+  template <typename Then>
+  void later(const ProcessPtr& process, DurationNs delay, Then job) const {
+    scheduler->after(delay, kNobody, [process, job = std::move(job)]() mutable {
+      if (process->is_alive) job();
+    });
+  }
+
+  // The same call again and again until the answer is certain or the caller has had enough.
+  template <typename Response, typename Request, typename Then>
+  void insist(const ProcessPtr& from, const char* method, Request request, int attempts,
+              Then then) const {
+    ask<Response>(
+        from, method, request, 10 * kSecond,
+        [this, from, method, request, attempts, then](const Outcome& outcome, Response response) {
+          if (!outcome.is_unknown() || attempts <= 1) {
+            then(outcome, std::move(response));
+            return;
+          }
+          later(from, scheduler->between(kMillisecond, 2 * kSecond),
+                [this, from, method, request, attempts, then] {
+                  insist<Response>(from, method, request, attempts - 1, then);
+                });
+        });
+  }
+};
+
+}  // namespace fairlead::sim
