@@ -13,7 +13,6 @@
 #include "rocksdb/env.h"
 #include "rocksdb/filter_policy.h"
 #include "rocksdb/options.h"
-#include "rocksdb/slice_transform.h"
 #include "rocksdb/table.h"
 #include "rocksdb/utilities/table_properties_collectors.h"
 #include "store/keys.h"
@@ -28,9 +27,6 @@ rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size(
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
 
 // ---- options --------------------------------------------------------------------------------
-
-// The front of every key: one byte for the table, two for the shard (see keys.h).
-constexpr size_t kTableAndShardBytes = 3;
 
 void set_durability(const RocksDbOptions& wanted, rocksdb::Options* options) {
   options->paranoid_checks = true;
@@ -62,12 +58,6 @@ void set_durability(const RocksDbOptions& wanted, rocksdb::Options* options) {
 void set_memory(const RocksDbOptions& wanted, rocksdb::Options* options) {
   options->write_buffer_size = wanted.memtable_bytes;
   options->max_write_buffer_number = 2;
-  // Rows of one table and shard arrive nearly in order (run ids grow with time), so the place where
-  // the last one of its prefix went is a good hint for the next. Concurrent inserts would forbid
-  // it.
-  options->memtable_insert_with_hint_prefix_extractor.reset(
-      rocksdb::NewFixedPrefixTransform(kTableAndShardBytes));
-  options->allow_concurrent_memtable_write = false;
   options->max_open_files = 512;
   options->max_file_opening_threads = 2;  // 16 by default, at every start
 
