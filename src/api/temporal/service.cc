@@ -9,6 +9,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/stubs/logging.h"
 
 namespace fairlead::api {
 
@@ -108,6 +109,9 @@ absl::Status Registrar::parse(Call& call, google::protobuf::Message& request) {
 }
 
 void register_service(MethodTable& methods, shard::Engine& engine, const ServiceOptions& options) {
+  // Protobuf writes a line for each message with broken text. What a client sends wrong is told to
+  // the client; a log that anybody can fill is of no use to its owner.
+  google::protobuf::SetLogHandler(nullptr);
   for (const char* name : kServices) {
     const auto& service = service_named(name);
     for (int i = 0; i < service.method_count(); ++i) {
