@@ -27,7 +27,7 @@ class Grower {
 
   // Some requests are sparse and some are dense: the first get further, the second get wider.
   void grow(Message& message) {
-    density_ = 0.05 + static_cast<double>(random_.below(60)) / 100;
+    density_ = random_.chance(0.3) ? 0.0 : static_cast<double>(random_.below(60)) / 100;
     grow(message, 0);
   }
 
