@@ -79,8 +79,7 @@ absl::Status activity_not_found() {
 }
 
 absl::Status namespace_not_found(std::string_view name) {
-  return make(StatusCode::kNotFound,
-              absl::StrCat("Namespace ", to_absl(name), " is not found."),
+  return make(StatusCode::kNotFound, absl::StrCat("Namespace ", to_absl(name), " is not found."),
               ErrorKind::kNamespaceNotFound, {name});
 }
 

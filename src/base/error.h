@@ -9,18 +9,18 @@
 
 namespace fairlead {
 
-// What kind of trouble a status speaks of, beyond its code. Doors turn it into the detail message that
-// their clients recognise; the engine does not know what those look like.
+// What kind of trouble a status speaks of, beyond its code. Doors turn it into the detail message
+// that their clients recognise; the engine does not know what those look like.
 enum class ErrorKind : uint8_t {
   kPlain = 0,
   kNotFound = 1,
-  kNamespaceNotFound = 2,         // fields: namespace
+  kNamespaceNotFound = 2,  // fields: namespace
   kNamespaceAlreadyExists = 3,
-  kNamespaceInvalidState = 4,     // fields: namespace
-  kWorkflowAlreadyStarted = 5,    // fields: start request id, run id, first run id
-  kQueryFailed = 6,               // fields: failure, in the door's own encoding
+  kNamespaceInvalidState = 4,   // fields: namespace
+  kWorkflowAlreadyStarted = 5,  // fields: start request id, run id, first run id
+  kQueryFailed = 6,             // fields: failure, in the door's own encoding
   kWorkflowNotReady = 7,
-  kRpsLimit = 8,                  // the kinds from here on are RESOURCE_EXHAUSTED, by cause
+  kRpsLimit = 8,  // the kinds from here on are RESOURCE_EXHAUSTED, by cause
   kConcurrentLimit = 9,
   kSystemOverloaded = 10,
   kBusyWorkflow = 11,
@@ -34,7 +34,8 @@ struct ErrorDetail {
 // The detail of a status made by the functions below; kPlain for any other.
 ErrorDetail error_detail(const absl::Status& status);
 
-// The catalogue. A function for each error that carries a detail, so that code and detail always fit.
+// The catalogue. A function for each error that carries a detail, so that code and detail always
+// fit.
 namespace errors {
 
 absl::Status invalid_argument(std::string_view message);

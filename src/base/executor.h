@@ -7,8 +7,8 @@ namespace fairlead {
 
 using Job = absl::AnyInvocable<void()>;
 
-// Runs jobs one after the other: the one thread that may touch what it owns. A real one is a thread; a
-// simulation has many in one thread.
+// Runs jobs one after the other: the one thread that may touch what it owns. A real one is a
+// thread; a simulation has many in one thread.
 class Executor {
  public:
   virtual ~Executor() = default;

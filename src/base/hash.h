@@ -5,8 +5,8 @@
 
 namespace fairlead {
 
-// FNV-1a with a final mix. It decides which shard owns a workflow or a queue, so it reaches the disk:
-// DO NOT CHANGE.
+// FNV-1a with a final mix. It decides which shard owns a workflow or a queue, so it reaches the
+// disk: DO NOT CHANGE.
 inline uint64_t stable_hash(std::string_view bytes, uint64_t seed = 0xcbf29ce484222325) {
   uint64_t hash = seed;
   for (const char byte : bytes) {

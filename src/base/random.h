@@ -8,8 +8,8 @@
 
 namespace fairlead {
 
-// The only source of chance, so that a simulation can be replayed from a seed. Not thread-safe: each
-// owner has its own.
+// The only source of chance, so that a simulation can be replayed from a seed. Not thread-safe:
+// each owner has its own.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}

@@ -5,8 +5,8 @@
 
 namespace fairlead {
 
-// Wall-clock time and durations are nanoseconds in 64 bits: exact, cheap to compare and to store, and
-// good until the year 2262.
+// Wall-clock time and durations are nanoseconds in 64 bits: exact, cheap to compare and to store,
+// and good until the year 2262.
 using TimeNs = int64_t;
 using DurationNs = int64_t;
 

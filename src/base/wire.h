@@ -25,7 +25,8 @@ class Writer {
   void string(uint32_t field, std::string_view value) {
     if (!value.empty()) bytes(field, value);
   }
-  // Written even when empty: an embedded message that is present, or an element of a repeated field.
+  // Written even when empty: an embedded message that is present, or an element of a repeated
+  // field.
   void bytes(uint32_t field, std::string_view value) {
     tag(field, 2);
     raw_varint(value.size());

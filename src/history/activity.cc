@@ -174,11 +174,10 @@ void complete_activity(Transaction& tx, model::ActivityState& activity, const st
 
 void fail_activity(Transaction& tx, model::ActivityState& activity, const std::string& identity,
                    model::Failure failure) {
-  const auto decision =
-      activity.cancel_requested()
-          ? RetryDecision{model::RETRY_CANCEL_REQUESTED}
-          : decide_retry(activity.scheduled().retry_policy(), activity.attempt(), failure, tx.now,
-                         gives_up_at(activity));
+  const auto decision = activity.cancel_requested()
+                            ? RetryDecision{model::RETRY_CANCEL_REQUESTED}
+                            : decide_retry(activity.scheduled().retry_policy(), activity.attempt(),
+                                           failure, tx.now, gives_up_at(activity));
   if (decision.state == model::RETRY_IN_PROGRESS) {
     retry_later(tx, activity, decision.interval, std::move(failure));
     return;
@@ -228,11 +227,10 @@ model::Failure timeout_failure(const model::ActivityState& activity, model::Time
 
 void time_out_activity(Transaction& tx, model::ActivityState& activity, model::TimeoutType type) {
   auto failure = timeout_failure(activity, type);
-  const auto decision =
-      activity.cancel_requested()
-          ? RetryDecision{model::RETRY_CANCEL_REQUESTED}
-          : decide_retry(activity.scheduled().retry_policy(), activity.attempt(), failure, tx.now,
-                         gives_up_at(activity));
+  const auto decision = activity.cancel_requested()
+                            ? RetryDecision{model::RETRY_CANCEL_REQUESTED}
+                            : decide_retry(activity.scheduled().retry_policy(), activity.attempt(),
+                                           failure, tx.now, gives_up_at(activity));
   if (decision.state == model::RETRY_IN_PROGRESS) {
     retry_later(tx, activity, decision.interval, std::move(failure));
     return;

@@ -18,8 +18,8 @@ model::Priority merge_priority(const model::Priority& base, const model::Priorit
 // Writes the scheduled event (a normalised draft) and offers the first attempt.
 void schedule_activity(Transaction& tx, model::Event draft);
 
-// Gives an attempt to a worker; null if it is no longer the one with this stamp. Writes no event: the
-// start shows in the history together with the outcome.
+// Gives an attempt to a worker; null if it is no longer the one with this stamp. Writes no event:
+// the start shows in the history together with the outcome.
 const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id, uint64_t stamp,
                                            const Taker& taker);
 // The attempt never reached its worker: it waits again, as if it had not been taken.
@@ -36,8 +36,8 @@ void time_out_activity(Transaction& tx, model::ActivityState& activity, model::T
 
 void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::string details);
 
-// A command asks for the activity to be canceled: at once if no worker has it, else the worker hears
-// of it with its next heartbeat.
+// A command asks for the activity to be canceled: at once if no worker has it, else the worker
+// hears of it with its next heartbeat.
 void request_cancel_activity(Transaction& tx, model::ActivityState& activity,
                              int64_t workflow_task_completed_id);
 

@@ -45,9 +45,8 @@ TEST(Activity, RetriesLeaveNoTraceButTheAttemptNumber) {
     ASSERT_EQ(bench.offers.size(), 1u) << "the next attempt is offered after the back-off";
   }
   bench.take_activity("a");
-  bench.step([&](Transaction& tx) {
-    complete_activity(tx, *tx.run().find_activity("a"), "worker", "");
-  });
+  bench.step(
+      [&](Transaction& tx) { complete_activity(tx, *tx.run().find_activity("a"), "worker", ""); });
   EXPECT_THAT(bench.kinds(before), ElementsAre(model::ACTIVITY_STARTED, model::ACTIVITY_COMPLETED,
                                                model::WORKFLOW_TASK_SCHEDULED));
   EXPECT_EQ(bench.events[before].activity_started().attempt(), 4);
@@ -69,7 +68,8 @@ TEST(Activity, TheBackOffIsNeverCutShort) {
 
 TEST(Activity, AListedErrorTypeIsNotRetried) {
   auto command = schedule("a");
-  command.mutable_activity_scheduled()->mutable_retry_policy()->add_non_retryable_error_types("Bad");
+  command.mutable_activity_scheduled()->mutable_retry_policy()->add_non_retryable_error_types(
+      "Bad");
   auto bench = with_activity(command);
   bench.take_activity("a");
   fail(bench, application_failure("Bad"));
@@ -97,9 +97,8 @@ TEST(Activity, AHeartbeatPutsItsTimeoutOff) {
   auto bench = with_activity(command);
   bench.take_activity("a");
   bench.wait(9 * kSecond);
-  bench.step([&](Transaction& tx) {
-    heartbeat_activity(tx, *tx.run().find_activity("a"), "half-way");
-  });
+  bench.step(
+      [&](Transaction& tx) { heartbeat_activity(tx, *tx.run().find_activity("a"), "half-way"); });
   bench.wait(9 * kSecond);
   EXPECT_NE(bench.run.find_activity("a")->started_ns(), 0);
   bench.wait(kSecond);
@@ -144,10 +143,10 @@ TEST(Activity, CancellingOneThatWaitsEndsItAfterAllCommandEvents) {
   bench.take_task();
   const size_t before = bench.events.size();
   ASSERT_TRUE(bench.complete_task({cancel_activity_command(5), start_timer("t", kSecond)}));
-  EXPECT_THAT(bench.kinds(before),
-              ElementsAre(model::WORKFLOW_TASK_COMPLETED, model::ACTIVITY_CANCEL_REQUESTED,
-                          model::TIMER_STARTED, model::ACTIVITY_CANCELED,
-                          model::WORKFLOW_TASK_SCHEDULED));
+  EXPECT_THAT(
+      bench.kinds(before),
+      ElementsAre(model::WORKFLOW_TASK_COMPLETED, model::ACTIVITY_CANCEL_REQUESTED,
+                  model::TIMER_STARTED, model::ACTIVITY_CANCELED, model::WORKFLOW_TASK_SCHEDULED));
   EXPECT_TRUE(bench.events[before + 3].activity_ended().canceled_before_start());
 }
 

@@ -6,8 +6,8 @@
 
 namespace fairlead::history {
 
-// How events look to the clients of one door. The engine decides what happened; a codec writes it down
-// in the exact bytes that clients will read.
+// How events look to the clients of one door. The engine decides what happened; a codec writes it
+// down in the exact bytes that clients will read.
 class Codec {
  public:
   virtual ~Codec() = default;

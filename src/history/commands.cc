@@ -111,11 +111,10 @@ class Foresight {
   }
 
   static bool buffered_timer_fired(const Run& run, const std::string& id) {
-    return std::any_of(run.state.buffered().begin(), run.state.buffered().end(),
-                       [&](const model::Event& event) {
-                         return event.kind() == model::TIMER_FIRED &&
-                                event.timer_ended().timer_id() == id;
-                       });
+    return std::any_of(
+        run.state.buffered().begin(), run.state.buffered().end(), [&](const model::Event& event) {
+          return event.kind() == model::TIMER_FIRED && event.timer_ended().timer_id() == id;
+        });
   }
 
   const Run& run_;

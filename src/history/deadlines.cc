@@ -59,9 +59,8 @@ void fire_timers(Transaction& tx) {
   for (const auto& [id, timer] : tx.run().timers) {
     if (timer.fire_ns() <= tx.now) due.push_back(timer);
   }
-  std::stable_sort(due.begin(), due.end(), [](const auto& a, const auto& b) {
-    return a.fire_ns() < b.fire_ns();
-  });
+  std::stable_sort(due.begin(), due.end(),
+                   [](const auto& a, const auto& b) { return a.fire_ns() < b.fire_ns(); });
   for (const auto& timer : due) {
     tx.erase_timer(timer.started_id());
     model::Event event;

@@ -9,8 +9,8 @@ namespace fairlead::history {
 // kNever if it just waits.
 TimeNs next_deadline(const Run& run);
 
-// Does everything that is due at `tx.now`, in the order in which it fell due. A run whose retention is
-// over is not touched: removing it is the owner's business.
+// Does everything that is due at `tx.now`, in the order in which it fell due. A run whose retention
+// is over is not touched: removing it is the owner's business.
 void pass_time(Transaction& tx);
 
 }  // namespace fairlead::history

@@ -22,7 +22,8 @@ class PlainCodec final : public Codec {
   }
 };
 
-// One run on a table top: every step is told the time, and everything it left is kept for inspection.
+// One run on a table top: every step is told the time, and everything it left is kept for
+// inspection.
 class Bench {
  public:
   Run run;
@@ -67,11 +68,13 @@ class Bench {
   // A worker takes the waiting workflow task.
   void take_task(bool from_sticky = false) {
     step([&](Transaction& tx) {
-      start_workflow_task(tx, run.state.workflow_task().stamp(), {"worker", "request", from_sticky});
+      start_workflow_task(tx, run.state.workflow_task().stamp(),
+                          {"worker", "request", from_sticky});
     });
   }
 
-  // The worker completes its task with these commands, sticky if a queue is given. False if refused.
+  // The worker completes its task with these commands, sticky if a queue is given. False if
+  // refused.
   bool complete_task(std::vector<model::Event> commands = {}, const std::string& sticky = "") {
     if (check_commands(run, limits, &commands).has_value()) return false;
     step([&](Transaction& tx) {

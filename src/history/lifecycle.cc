@@ -35,8 +35,8 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   state.set_task_attempt(1);
   state.set_execution_ns(add_saturated(tx.now, beginning.start_delay));
   state.set_run_timeout_ns(shorter(state.run_timeout_ns(), state.execution_timeout_ns()));
-  const DurationNs asked = state.task_timeout_ns() > 0 ? state.task_timeout_ns()
-                                                       : tx.limits.workflow_task_timeout;
+  const DurationNs asked =
+      state.task_timeout_ns() > 0 ? state.task_timeout_ns() : tx.limits.workflow_task_timeout;
   state.set_task_timeout_ns(
       shorter(std::min(asked, tx.limits.workflow_task_timeout_max), state.run_timeout_ns()));
   if (state.execution_timeout_ns() > 0) {
@@ -125,8 +125,8 @@ void time_out_run(Transaction& tx) {
       state.execution_expiration_ns() != 0 && state.execution_expiration_ns() <= tx.now;
   model::Event event;
   event.set_kind(model::WORKFLOW_TIMED_OUT);
-  event.mutable_workflow_closed()->set_retry_state(
-      whole_execution ? model::RETRY_TIMEOUT : model::RETRY_POLICY_NOT_SET);
+  event.mutable_workflow_closed()->set_retry_state(whole_execution ? model::RETRY_TIMEOUT
+                                                                   : model::RETRY_POLICY_NOT_SET);
   terminate_run(tx, std::move(event));
 }
 

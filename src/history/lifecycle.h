@@ -21,7 +21,8 @@ void request_cancel(Transaction& tx, std::string door, std::string envelope);
 
 // Ends the run whatever it is doing. `closing` is the event's draft.
 void terminate_run(Transaction& tx, model::Event closing);
-void terminate_by_server(Transaction& tx, const std::string& reason, const std::string& details = "");
+void terminate_by_server(Transaction& tx, const std::string& reason,
+                         const std::string& details = "");
 void time_out_run(Transaction& tx);
 
 }  // namespace fairlead::history

@@ -54,8 +54,9 @@ TEST(Lifecycle, TerminationEndsTheTaskThatIsOutAndKeepsWhatWasBuffered) {
   bench.signal();
   const size_t before = bench.events.size();
   bench.step([](Transaction& tx) { terminate_by_server(tx, "enough"); });
-  EXPECT_THAT(bench.kinds(before), ElementsAre(model::WORKFLOW_TASK_FAILED, model::WORKFLOW_SIGNALED,
-                                               model::WORKFLOW_TERMINATED));
+  EXPECT_THAT(bench.kinds(before),
+              ElementsAre(model::WORKFLOW_TASK_FAILED, model::WORKFLOW_SIGNALED,
+                          model::WORKFLOW_TERMINATED));
   EXPECT_TRUE(bench.closed_now);
   EXPECT_EQ(bench.run.state.status(), model::TERMINATED);
   EXPECT_EQ(next_deadline(bench.run), bench.now + kDay) << "only its deletion is left";
@@ -91,13 +92,12 @@ TEST(Lifecycle, TimersFireInTheOrderOfTheirTimes) {
   Bench bench;
   bench.start();
   bench.take_task();
-  ASSERT_TRUE(bench.complete_task(
-      {start_timer("late", 3 * kSecond), start_timer("soon", kSecond), start_timer("mid", 2 * kSecond)}));
+  ASSERT_TRUE(bench.complete_task({start_timer("late", 3 * kSecond), start_timer("soon", kSecond),
+                                   start_timer("mid", 2 * kSecond)}));
   const size_t before = bench.events.size();
   bench.wait(kHour);
-  ASSERT_THAT(bench.kinds(before),
-              ElementsAre(model::TIMER_FIRED, model::TIMER_FIRED, model::TIMER_FIRED,
-                          model::WORKFLOW_TASK_SCHEDULED));
+  ASSERT_THAT(bench.kinds(before), ElementsAre(model::TIMER_FIRED, model::TIMER_FIRED,
+                                               model::TIMER_FIRED, model::WORKFLOW_TASK_SCHEDULED));
   EXPECT_EQ(bench.events[before].timer_ended().timer_id(), "soon");
   EXPECT_EQ(bench.events[before + 1].timer_ended().timer_id(), "mid");
   EXPECT_EQ(bench.events[before + 2].timer_ended().timer_id(), "late");
@@ -109,7 +109,8 @@ TEST(Lifecycle, TooLongAHistoryEndsTheRun) {
   bench.start();
   for (int i = 0; i < 20 && bench.run.is_open(); ++i) bench.signal();
   EXPECT_EQ(bench.run.state.status(), model::TERMINATED);
-  EXPECT_EQ(bench.events.back().workflow_closed().reason(), "Workflow history count exceeds limit.");
+  EXPECT_EQ(bench.events.back().workflow_closed().reason(),
+            "Workflow history count exceeds limit.");
 }
 
 TEST(Lifecycle, SignalsHaveALimit) {

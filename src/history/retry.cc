@@ -56,7 +56,8 @@ void apply_retry_defaults(model::RetryPolicy* policy) {
 DurationNs retry_interval(const model::RetryPolicy& policy, int32_t attempt) {
   const double interval = static_cast<double>(policy.initial_interval_ns()) *
                           std::pow(policy.backoff_coefficient(), attempt - 1);
-  const DurationNs maximum = policy.maximum_interval_ns() > 0 ? policy.maximum_interval_ns() : kNever;
+  const DurationNs maximum =
+      policy.maximum_interval_ns() > 0 ? policy.maximum_interval_ns() : kNever;
   // Compared as doubles first: the power may be far beyond what 64 bits hold.
   if (!(interval < static_cast<double>(maximum))) return maximum;
   return static_cast<DurationNs>(interval);

@@ -6,7 +6,8 @@
 namespace fairlead::history {
 
 struct RetryDecision {
-  model::RetryState state = model::RETRY_UNSPECIFIED;  // RETRY_IN_PROGRESS: try again after `interval`
+  model::RetryState state =
+      model::RETRY_UNSPECIFIED;  // RETRY_IN_PROGRESS: try again after `interval`
   DurationNs interval = 0;
 };
 
@@ -16,7 +17,8 @@ void apply_retry_defaults(model::RetryPolicy* policy);
 // How long to wait after attempt number `attempt` (1-based) has failed.
 DurationNs retry_interval(const model::RetryPolicy& policy, int32_t attempt);
 
-// Whether and when to try again. `expires` is when the whole activity gives up (kNever: it does not).
+// Whether and when to try again. `expires` is when the whole activity gives up (kNever: it does
+// not).
 RetryDecision decide_retry(const model::RetryPolicy& policy, int32_t attempt,
                            const model::Failure& failure, TimeNs now, TimeNs expires);
 

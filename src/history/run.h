@@ -9,8 +9,8 @@
 
 namespace fairlead::history {
 
-// One run in memory: its state, its pending activities and timers, and which of their rows a step has
-// changed. Ordered maps: a simulation that is replayed must meet things in the same order.
+// One run in memory: its state, its pending activities and timers, and which of their rows a step
+// has changed. Ordered maps: a simulation that is replayed must meet things in the same order.
 struct Run {
   model::RunState state;
   absl::btree_map<int64_t, model::ActivityState> activities;  // by scheduled event id

@@ -43,8 +43,8 @@ class Transaction {
 
   // Writes the event at the end of the history and gives its id.
   int64_t append(model::Event event);
-  // Writes the event, or buffers it while a worker holds the workflow task (nothing may come between a
-  // task's start and its end). Gives the id, or 0 if it was buffered.
+  // Writes the event, or buffers it while a worker holds the workflow task (nothing may come
+  // between a task's start and its end). Gives the id, or 0 if it was buffered.
   int64_t record(model::Event event);
   // Writes what was buffered: arrival order, but the ends of activities after everything else.
   void flush_buffered();
@@ -52,8 +52,8 @@ class Transaction {
   // The run needs a workflow task; `finish` schedules one unless there is one already.
   void want_task() { task_wanted_ = true; }
 
-  // Around the commands of a completed task: what they cause beside their own events is written after
-  // them, because replay expects one event per command, in order and without gaps.
+  // Around the commands of a completed task: what they cause beside their own events is written
+  // after them, because replay expects one event per command, in order and without gaps.
   void begin_commands() { in_commands_ = true; }
   void end_commands();
 

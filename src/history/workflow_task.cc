@@ -56,12 +56,12 @@ void offer_task(Transaction& tx) {
   auto& state = tx.state();
   auto* task = state.mutable_workflow_task();
   task->set_stamp(tx.next_stamp());
-  tx.offer({model::WORKFLOW_TASK, task->queue(), task->scheduled_id(), task->stamp(),
-            state.priority()});
+  tx.offer(
+      {model::WORKFLOW_TASK, task->queue(), task->scheduled_id(), task->stamp(), state.priority()});
 }
 
-// Ends a task that did not succeed: stickiness goes, what was buffered is written, and the next task
-// is either a fresh one or a silent retry.
+// Ends a task that did not succeed: stickiness goes, what was buffered is written, and the next
+// task is either a fresh one or a silent retry.
 void end_unsuccessfully(Transaction& tx, model::EventKind kind, TaskFailure failure,
                         model::TimeoutType timeout) {
   auto& state = tx.state();
@@ -87,11 +87,11 @@ void end_unsuccessfully(Transaction& tx, model::EventKind kind, TaskFailure fail
   state.clear_workflow_task();
   state.clear_sticky();
   const auto cause = static_cast<FailedCause>(failure.cause);
-  const bool starts_over = was_sticky || state.buffered_size() > 0 ||
-                           (kind == model::WORKFLOW_TASK_FAILED &&
-                            (cause == FailedCause::kForceCloseCommand ||
-                             cause == FailedCause::kFailoverCloseCommand ||
-                             cause == FailedCause::kResetWorkflow));
+  const bool starts_over =
+      was_sticky || state.buffered_size() > 0 ||
+      (kind == model::WORKFLOW_TASK_FAILED &&
+       (cause == FailedCause::kForceCloseCommand || cause == FailedCause::kFailoverCloseCommand ||
+        cause == FailedCause::kResetWorkflow));
   state.set_task_attempt(starts_over ? 1 : task.attempt() + 1);
   tx.flush_buffered();
   tx.want_task();
@@ -136,8 +136,8 @@ bool start_workflow_task(Transaction& tx, uint64_t stamp, const Taker& taker) {
   task->set_schedule_to_start_deadline_ns(0);
   if (!taker.from_sticky_queue) state.clear_sticky();
   if (task->virtual_events() && state.next_event_id() != task->scheduled_id()) {
-    // Events arrived since the retry was made, so its promised ids are taken: it becomes a task like
-    // any other, scheduled now, so that the history's times do not run backwards.
+    // Events arrived since the retry was made, so its promised ids are taken: it becomes a task
+    // like any other, scheduled now, so that the history's times do not run backwards.
     task->set_virtual_events(false);
     task->set_attempt(1);
     task->set_scheduled_ns(tx.now);

@@ -22,8 +22,8 @@ TEST(WorkflowTask, AStartedRunHasItsFirstTaskInTheSameStep) {
   EXPECT_EQ(bench.run.state.workflow_task().started_id(), 3);
 }
 
-// A bug in workflow code is retried for hours. Only the first failure may show, or the history would
-// fill up with it.
+// A bug in workflow code is retried for hours. Only the first failure may show, or the history
+// would fill up with it.
 TEST(WorkflowTask, ARetryWritesNothingUntilItSucceeds) {
   Bench bench;
   bench.start();
@@ -49,8 +49,8 @@ TEST(WorkflowTask, ARetryWritesNothingUntilItSucceeds) {
   EXPECT_EQ(bench.events[written].workflow_task_scheduled().attempt(), 6);
 }
 
-// A retry's ids are a promise made when it was scheduled. An event that arrives before a worker takes
-// it breaks the promise, so the retry becomes an ordinary task.
+// A retry's ids are a promise made when it was scheduled. An event that arrives before a worker
+// takes it breaks the promise, so the retry becomes an ordinary task.
 TEST(WorkflowTask, ARetryOvertakenByASignalIsWrittenForReal) {
   Bench bench;
   bench.start();
@@ -66,7 +66,8 @@ TEST(WorkflowTask, ARetryOvertakenByASignalIsWrittenForReal) {
   EXPECT_EQ(bench.run.state.workflow_task().attempt(), 1);
 }
 
-// Nothing may come between a task's start and its end: replay would not know what the code had seen.
+// Nothing may come between a task's start and its end: replay would not know what the code had
+// seen.
 TEST(WorkflowTask, WhatArrivesWhileATaskIsOutIsWrittenAfterIt) {
   Bench bench;
   bench.start();
@@ -75,25 +76,23 @@ TEST(WorkflowTask, WhatArrivesWhileATaskIsOutIsWrittenAfterIt) {
   bench.signal();
   bench.take_task();
   bench.take_activity("a");
-  bench.step([&](Transaction& tx) {
-    complete_activity(tx, *tx.run().find_activity("a"), "worker", "");
-  });
+  bench.step(
+      [&](Transaction& tx) { complete_activity(tx, *tx.run().find_activity("a"), "worker", ""); });
   bench.signal("first");
   bench.take_activity("b");
-  bench.step([&](Transaction& tx) {
-    complete_activity(tx, *tx.run().find_activity("b"), "worker", "");
-  });
+  bench.step(
+      [&](Transaction& tx) { complete_activity(tx, *tx.run().find_activity("b"), "worker", ""); });
   bench.signal("second");
   const size_t before = bench.events.size();
   EXPECT_EQ(bench.events.back().kind(), model::WORKFLOW_TASK_STARTED);
 
   ASSERT_TRUE(bench.complete_task());
   // Starts and signals in the order of arrival, then the ends of activities.
-  EXPECT_THAT(bench.kinds(before),
-              ElementsAre(model::WORKFLOW_TASK_COMPLETED, model::ACTIVITY_STARTED,
-                          model::WORKFLOW_SIGNALED, model::ACTIVITY_STARTED,
-                          model::WORKFLOW_SIGNALED, model::ACTIVITY_COMPLETED,
-                          model::ACTIVITY_COMPLETED, model::WORKFLOW_TASK_SCHEDULED));
+  EXPECT_THAT(
+      bench.kinds(before),
+      ElementsAre(model::WORKFLOW_TASK_COMPLETED, model::ACTIVITY_STARTED, model::WORKFLOW_SIGNALED,
+                  model::ACTIVITY_STARTED, model::WORKFLOW_SIGNALED, model::ACTIVITY_COMPLETED,
+                  model::ACTIVITY_COMPLETED, model::WORKFLOW_TASK_SCHEDULED));
   EXPECT_EQ(bench.events[before + 5].activity_ended().started_id(), bench.events[before + 1].id());
   EXPECT_EQ(bench.events[before + 6].activity_ended().started_id(), bench.events[before + 3].id());
 }

@@ -21,11 +21,13 @@ inline uint32_t effective_level(const model::Priority& priority) {
 
 // What a client may ask for.
 inline absl::Status check_priority(const model::Priority& priority) {
-  if (priority.priority_key() < 0) return errors::invalid_argument("priority key can't be negative");
+  if (priority.priority_key() < 0)
+    return errors::invalid_argument("priority key can't be negative");
   if (priority.fairness_key().size() > kFairnessKeyBytesMax) {
     return errors::invalid_argument("fairness key length exceeds limit");
   }
-  // Written as "not at least zero" so that NaN, which compares false with everything, is refused too.
+  // Written as "not at least zero" so that NaN, which compares false with everything, is refused
+  // too.
   if (!(priority.fairness_weight() >= 0) || std::isinf(priority.fairness_weight())) {
     return errors::invalid_argument("must be greater than zero");
   }

@@ -10,11 +10,13 @@ Place TaskQueue::reserve(uint32_t number) {
   FL_ASSERT(number >= 1 && number <= kLevels, "levels are clipped before they get here");
   const Place place{number, next_seq_};
   next_seq_ = next_seq_.next();
+  reserved_.insert(place.seq);
   return place;
 }
 
 void TaskQueue::add(Place place, const Task& task) {
   auto& line = level(place.level);
+  reserved_.erase(place.seq);
   const bool fits = line.on_disk == 0 && line.window.size() < window_tasks_max_;
   if (fits || place.seq <= line.loaded_to) {
     line.window.emplace(place.seq, task);
@@ -74,14 +76,15 @@ std::optional<Place> TaskQueue::page_needed() const {
 
 void TaskQueue::add_page(uint32_t number, const std::vector<Waiting>& rows, bool is_last) {
   auto& line = level(number);
+  int64_t counted = 0;
   for (const auto& row : rows) {
     line.window.emplace(row.place.seq, row.task);
     line.loaded_to = std::max(line.loaded_to, row.place.seq);
+    // A row may be read before its writer, on another thread, has said that it is there.
+    if (!reserved_.contains(row.place.seq)) ++counted;
   }
-  // The count may run behind the rows for a moment (an owner on another thread has written a row and
-  // not yet told of it); what was read is the truth.
-  const auto loaded = static_cast<int64_t>(rows.size());
-  line.on_disk = is_last ? 0 : std::max<int64_t>(line.on_disk - loaded, 1);
+  // Nor is a row's end always known here first: what was read is the truth.
+  line.on_disk = is_last ? 0 : std::max<int64_t>(line.on_disk - counted, 0);
 }
 
 void TaskQueue::set_on_disk(uint32_t number, int64_t tasks) { level(number).on_disk = tasks; }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/container/btree_map.h"
+#include "absl/container/btree_set.h"
 #include "base/strong.h"
 #include "base/time.h"
 #include "queue/priority.h"
@@ -53,7 +54,8 @@ class TaskQueue {
   // The row at a reserved place is written: the task waits from now on.
   void add(Place place, const Task& task);
 
-  // The next task for a worker; none if all that waits is on disk (see `page_needed`) or nothing does.
+  // The next task for a worker; none if all that waits is on disk (see `page_needed`) or nothing
+  // does.
   std::optional<Waiting> pick();
   // The level that `pick` would take from; kLevels + 1 if nothing waits.
   uint32_t next_level() const;
@@ -73,19 +75,20 @@ class TaskQueue {
   int64_t size() const;
   // Waiting and not picked.
   bool has_waiting(uint32_t most_urgent_to) const { return next_level() <= most_urgent_to; }
-  bool is_idle() const { return size() == 0 && picked_.empty(); }
+  bool is_idle() const { return size() == 0 && picked_.empty() && reserved_.empty(); }
 
  private:
   struct Level {
     absl::btree_map<TaskSeq, Task> window;
-    TaskSeq loaded_to;     // every waiting task up to here is in the window
-    int64_t on_disk = 0;   // waiting tasks beyond it
+    TaskSeq loaded_to;    // every waiting task up to here is in the window
+    int64_t on_disk = 0;  // waiting tasks beyond it
   };
 
   Level& level(uint32_t number) { return levels_[number - 1]; }
 
   std::array<Level, kLevels> levels_;
   absl::btree_map<Place, Task> picked_;
+  absl::btree_set<TaskSeq> reserved_;  // places given out whose rows are still being written
   TaskSeq next_seq_;
   size_t window_tasks_max_;
 };

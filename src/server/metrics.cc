@@ -64,8 +64,7 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
   families.push_back(family("fairlead_polls_parked", "Polls that wait for a task.",
                             sum(&Stats::polls_parked), prometheus::MetricType::Gauge));
   families.push_back(family("fairlead_requests_in_flight", "Requests that wait for their answer.",
-                            static_cast<double>(node_->requests()),
-                            prometheus::MetricType::Gauge));
+                            static_cast<double>(node_->requests()), prometheus::MetricType::Gauge));
   return families;
 }
 

@@ -10,8 +10,8 @@
 
 namespace fairlead::server {
 
-// What the server counts, read off its parts whenever someone asks. Nothing is kept twice, and a server
-// that nobody watches pays nothing. `node` and `commits` must outlive it.
+// What the server counts, read off its parts whenever someone asks. Nothing is kept twice, and a
+// server that nobody watches pays nothing. `node` and `commits` must outlive it.
 class ServerMetrics final : public prometheus::Collectable {
  public:
   ServerMetrics(const shard::Node* node, const shard::ThreadedCommitLog* commits)

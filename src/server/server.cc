@@ -84,8 +84,8 @@ struct Parts {
   std::unique_ptr<api::GrpcTransport> grpc;
 };
 
-// A store that cannot keep what it is given makes every later answer a lie, so the process ends. What
-// was acknowledged is on disk; what was not will be sent again.
+// A store that cannot keep what it is given makes every later answer a lie, so the process ends.
+// What was acknowledged is on disk; what was not will be sent again.
 void stop_on_store_failure(const absl::Status& status) {
   spdlog::critical("the store failed, stopping: {}", status.ToString());
   spdlog::shutdown();
@@ -116,8 +116,7 @@ absl::Status open_engine(const Config& config, Parts& parts) {
   node_options.cache_bytes = config.engine.cache_bytes;
   node_options.requests_max = config.engine.requests_max;
   node_options.limits = config.limits;
-  parts.node =
-      std::make_unique<shard::Node>(node_options, node_parts, Random(parts.random.next()));
+  parts.node = std::make_unique<shard::Node>(node_options, node_parts, Random(parts.random.next()));
   return parts.node->open();
 }
 
@@ -167,8 +166,8 @@ void close_server(Parts& parts) {
   closed.get_future().wait();
   parts.grpc->shutdown(kStopGrace);
   parts.http->stop(kStopGrace);
-  // Executors end before the node that their jobs touch; the commit log ends last and tells everyone
-  // what became durable.
+  // Executors end before the node that their jobs touch; the commit log ends last and tells
+  // everyone what became durable.
   parts.executors.clear();
   parts.commits.reset();
 }

@@ -1,5 +1,7 @@
 #include "shard/commit_log.h"
 
+#include <pthread.h>
+
 #include "base/time.h"
 
 namespace fairlead::shard {
@@ -44,6 +46,7 @@ void ThreadedCommitLog::fail(const absl::Status& status) {
 }
 
 void ThreadedCommitLog::run() {
+  pthread_setname_np(pthread_self(), "fl-commit");
   SystemClock clock;
   std::vector<Job> effects;
   while (true) {

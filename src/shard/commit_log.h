@@ -1,9 +1,9 @@
 #pragma once
 
 #include <atomic>
+#include <condition_variable>
 #include <functional>
 #include <mutex>
-#include <condition_variable>
 #include <thread>
 #include <vector>
 
@@ -24,8 +24,8 @@ class CommitLog {
   virtual ~CommitLog() = default;
   // Makes the batch visible to reads at once. A store that cannot write is the end of the process.
   virtual void write(const store::WriteBatch& batch) = 0;
-  // Runs `effect` once everything written before this call is durable. It may run on another thread,
-  // or before this returns if nothing is waiting to become durable.
+  // Runs `effect` once everything written before this call is durable. It may run on another
+  // thread, or before this returns if nothing is waiting to become durable.
   virtual void after_durable(Job effect) = 0;
 };
 

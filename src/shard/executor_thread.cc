@@ -1,5 +1,7 @@
 #include "shard/executor_thread.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <chrono>
 
@@ -49,6 +51,7 @@ void ExecutorThread::run_due() {
 }
 
 void ExecutorThread::run() {
+  pthread_setname_np(pthread_self(), "fl-shards");
   std::vector<Job> jobs;
   while (true) {
     run_due();

@@ -14,8 +14,8 @@ namespace fairlead::shard {
 
 using NamespacePtr = std::shared_ptr<const model::NamespaceRow>;
 
-// All namespaces, in memory. Looking one up is cheap and may happen on any thread; changes are durable
-// before they are visible. Deleted ones are found only by `list`.
+// All namespaces, in memory. Looking one up is cheap and may happen on any thread; changes are
+// durable before they are visible. Deleted ones are found only by `list`.
 class NamespaceRegistry {
  public:
   virtual ~NamespaceRegistry() = default;
@@ -28,10 +28,12 @@ class NamespaceRegistry {
   virtual std::vector<NamespacePtr> list() const = 0;
 
   using Changed = absl::AnyInvocable<void(absl::StatusOr<NamespacePtr>)>;
-  // `row` needs name, retention and whatever else is to be kept; id, number and state are given here.
+  // `row` needs name, retention and whatever else is to be kept; id, number and state are given
+  // here.
   virtual void add(model::NamespaceRow row, Changed reply) = 0;
   // Applies `change` to the present row and keeps the result.
-  virtual void update(std::string name, absl::AnyInvocable<absl::Status(model::NamespaceRow&)> change,
+  virtual void update(std::string name,
+                      absl::AnyInvocable<absl::Status(model::NamespaceRow&)> change,
                       Changed reply) = 0;
 };
 

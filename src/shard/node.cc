@@ -36,9 +36,8 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.namespaces = &namespaces_;
     world.peers = this;
     world.cache_bytes = options_.cache_bytes / options_.shards;
-    shards_.push_back(std::make_unique<Shard>(ShardId(i),
-                                              parts_.executors[i % parts_.executors.size()], world,
-                                              Random(random.next())));
+    shards_.push_back(std::make_unique<Shard>(
+        ShardId(i), parts_.executors[i % parts_.executors.size()], world, Random(random.next())));
   }
 }
 
@@ -82,10 +81,10 @@ void Node::send(Shard& shard, void (Shard::*method)(Request, Reply<Result>), Req
     --requests_;
     reply(std::move(result));
   };
-  shard.executor().post([&shard, method, request = std::move(request),
-                         counted = std::move(counted)]() mutable {
-    (shard.*method)(std::move(request), std::move(counted));
-  });
+  shard.executor().post(
+      [&shard, method, request = std::move(request), counted = std::move(counted)]() mutable {
+        (shard.*method)(std::move(request), std::move(counted));
+      });
 }
 
 void Node::start_workflow(StartRequest request, Reply<StartResult> reply) {

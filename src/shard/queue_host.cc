@@ -153,8 +153,7 @@ void QueueHost::park(PollPtr poll) {
   const uint64_t number = poll->number;
   line(queue).polls.insert(number);
   if (queue.is_sticky()) family(queue).sticky_polls[number] = queue.name.name;
-  poll->alarm =
-      env_.alarms->set(poll->request.hold_until, [this, number] { end_poll(number); });
+  poll->alarm = env_.alarms->set(poll->request.hold_until, [this, number] { end_poll(number); });
   parked_[number] = std::move(poll);
 }
 
@@ -208,8 +207,8 @@ void QueueHost::poll(PollPtr poll) {
   target.is_released = false;
   if (queue.is_sticky()) {
     const auto normal = normal_of(queue);
-    const bool own_first = !target.queries.empty() ||
-                           load(queue, target).next_level() <= tasks(normal).next_level();
+    const bool own_first =
+        !target.queries.empty() || load(queue, target).next_level() <= tasks(normal).next_level();
     if (own_first && hand_out(poll, queue)) return;
     if (hand_out(poll, normal)) return;
   }

@@ -32,8 +32,8 @@ using PollPtr = std::unique_ptr<Poll>;
 
 // A queue of this shard with its place for the key of a row.
 struct QueueAddress {
-  QueueName name;         // the queue itself, sticky or not
-  std::string normal;     // the queue that everyone polls; equal to name.name unless sticky
+  QueueName name;      // the queue itself, sticky or not
+  std::string normal;  // the queue that everyone polls; equal to name.name unless sticky
   bool is_sticky() const { return name.name != normal; }
 };
 QueueAddress address_of(NamespaceNum ns, model::TaskKind kind, const model::QueueTarget& target);
@@ -45,8 +45,8 @@ struct DirectQuery {
 
 // The task queues that a shard owns, the polls that wait for them, and the matching of the two.
 //
-// A sticky queue lives with the normal queue that it belongs to: a sticky poll that finds nothing of its
-// own, or something more urgent on the normal queue, takes that.
+// A sticky queue lives with the normal queue that it belongs to: a sticky poll that finds nothing
+// of its own, or something more urgent on the normal queue, takes that.
 class QueueHost {
  public:
   struct Env {

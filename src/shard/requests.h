@@ -126,9 +126,9 @@ struct WorkflowTask {
   TaskToken token;
   std::string workflow_type;
   int64_t previous_started_id = 0;
-  std::string history;         // events in the door's bytes
+  std::string history;             // events in the door's bytes
   int64_t next_history_event = 0;  // not 0: the history goes on there, to be read by a history call
-  std::string task_queue;      // the normal queue
+  std::string task_queue;          // the normal queue
   TimeNs scheduled_ns = 0;
   TimeNs started_ns = 0;
   int64_t backlog_hint = 0;
@@ -142,31 +142,31 @@ struct ActivityTask {
   std::string namespace_id;
   std::string workflow_type;
   model::ActivityState activity;
-  model::Priority priority;      // merged with the workflow's
-  std::string scheduled_event;   // the event in the door's bytes: holds input and header
+  model::Priority priority;     // merged with the workflow's
+  std::string scheduled_event;  // the event in the door's bytes: holds input and header
 };
 
 struct QueryAnswer {
   bool answered = false;
-  std::string result;         // door's encoding
+  std::string result;  // door's encoding
   std::string error_message;
-  std::string failure;        // door's encoding
+  std::string failure;  // door's encoding
 };
 
 // A command or a whole completion that the door found wrong. `cause` is the API's failed cause.
 struct CommandError {
   int cause = 0;
-  std::string message;           // "<CauseName>: <detail>"
-  bool terminates = false;       // a size limit was broken: the run ends
+  std::string message;      // "<CauseName>: <detail>"
+  bool terminates = false;  // a size limit was broken: the run ends
 };
 
 struct CompleteWorkflowTask {
   TaskToken token;
-  std::vector<model::Event> commands;   // drafts, in order; see history/commands.h
+  std::vector<model::Event> commands;  // drafts, in order; see history/commands.h
   std::optional<CommandError> bad_command;
   std::optional<model::StickyState> sticky;
   std::string identity;
-  std::string door;                     // of the completed event
+  std::string door;  // of the completed event
   bool force_new_task = false;
   bool return_new_task = false;
   std::vector<std::pair<std::string, QueryAnswer>> query_answers;

@@ -7,7 +7,8 @@ namespace fairlead::shard {
 
 namespace {
 
-// A protobuf object takes about three times its encoded size; the rest is maps and the entry itself.
+// A protobuf object takes about three times its encoded size; the rest is maps and the entry
+// itself.
 constexpr size_t kEntryBytes = 1024;
 constexpr size_t kActivityBytes = 1024;
 constexpr size_t kTimerBytes = 200;

@@ -24,8 +24,8 @@ struct HistoryWaiter {
   Alarms::Handle alarm;
 };
 
-// A run in memory: its state, its newest events, and who waits for it. While `is_locked` a step on it
-// is under way that had to ask another executor; what arrives meanwhile queues up in `waiting`.
+// A run in memory: its state, its newest events, and who waits for it. While `is_locked` a step on
+// it is under way that had to ask another executor; what arrives meanwhile queues up in `waiting`.
 struct RunEntry {
   std::string key;  // the run id's 16 bytes
   history::Run run;
@@ -46,8 +46,8 @@ struct RunEntry {
   }
 };
 
-// The runs of a shard that are in memory. Bounded by bytes: the ones not used for longest go, unless
-// someone waits for them.
+// The runs of a shard that are in memory. Bounded by bytes: the ones not used for longest go,
+// unless someone waits for them.
 class RunCache {
  public:
   RunCache(ShardId shard, const store::Store* store, size_t bytes_max)

@@ -139,9 +139,9 @@ Shard::StepPtr Shard::begin(RunEntry& entry) {
 Step::Part& Shard::add_part(Step& step, RunEntry& entry) {
   FL_ASSERT(!entry.is_locked, "one step at a time on a run");
   entry.is_locked = true;
-  step.parts.push_back(std::make_unique<Step::Part>(
-      Step::Part{&entry, history::Transaction(&entry.run, world_.codec, world_.limits, now(),
-                                              retention(entry))}));
+  step.parts.push_back(std::make_unique<Step::Part>(Step::Part{
+      &entry,
+      history::Transaction(&entry.run, world_.codec, world_.limits, now(), retention(entry))}));
   return *step.parts.back();
 }
 
@@ -159,21 +159,22 @@ void Shard::drop_tasks(Step& step, Step::Part& part) {
     const auto queue = address_of(ns, drop.kind, drop.place.queue());
     const queue::Place place{drop.place.level(), TaskSeq(drop.place.seq())};
     const ShardId owner = owner_of(queue);
-    step.batch.erase(store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level),
-                                       place.seq));
+    step.batch.erase(
+        store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level), place.seq));
     run_on(owner, [queue, place](Shard& shard) { shard.queues_.remove(queue, place); });
   }
 }
 
-// Offers the step's new tasks to their queues, one after the other. A queue on this executor answers at
-// once; for one elsewhere the step travels there and back, with its runs locked meanwhile.
+// Offers the step's new tasks to their queues, one after the other. A queue on this executor
+// answers at once; for one elsewhere the step travels there and back, with its runs locked
+// meanwhile.
 void Shard::offer_tasks(StepPtr step) {
   for (auto& part : step->parts) {
     auto& offers = part->tx.offers();
     while (part->next_offer < offers.size()) {
       const history::TaskOffer offer = offers[part->next_offer];
-      const auto queue = address_of(NamespaceNum(part->entry->run.state.namespace_num()),
-                                    offer.kind, offer.queue);
+      const auto queue =
+          address_of(NamespaceNum(part->entry->run.state.namespace_num()), offer.kind, offer.queue);
       const uint32_t level = queue::effective_level(offer.priority);
       Shard& owner = world_.peers->shard(owner_of(queue));
       if (owner.executor().is_current()) {
@@ -181,15 +182,15 @@ void Shard::offer_tasks(StepPtr step) {
         continue;
       }
       auto* current = part.get();
-      owner.executor().post([this, &owner, current, offer, queue, level,
+      owner.executor().post(
+          [this, &owner, current, offer, queue, level, step = std::move(step)]() mutable {
+            auto offered = owner.queues_.offer(queue, level);
+            executor_->post([this, current, offer, queue, offered = std::move(offered),
                              step = std::move(step)]() mutable {
-        auto offered = owner.queues_.offer(queue, level);
-        executor_->post([this, current, offer, queue, offered = std::move(offered),
-                         step = std::move(step)]() mutable {
-          settle_offer(*step, *current, offer, queue, std::move(offered));
-          offer_tasks(std::move(step));
-        });
-      });
+              settle_offer(*step, *current, offer, queue, std::move(offered));
+              offer_tasks(std::move(step));
+            });
+          });
       return;
     }
   }
@@ -258,6 +259,7 @@ void Shard::write(StepPtr step) {
   ++stats_.steps;
   world_.commits->write(step->batch);
   for (auto& part : step->parts) {
+    if (!part->entry->is_new) continue;
     part->entry->is_new = false;
     const auto& state = part->entry->run.state;
     starting_.erase(std::make_pair(NamespaceNum(state.namespace_num()), state.workflow_id()));
@@ -285,8 +287,7 @@ void Shard::write_part(Step& step, Step::Part& part) {
   if (part.tx.closed_now()) ++stats_.runs_closed;
   if (!part.tx.events().empty()) {
     state.set_batches(state.batches() + 1);
-    step.batch.put(store::keys::events(id_, entry.key, part.tx.first_event_id()),
-                   part.tx.events());
+    step.batch.put(store::keys::events(id_, entry.key, part.tx.first_event_id()), part.tx.events());
     remember_recent(entry, part.tx.first_event_id(), part.tx.events());
   }
   for (const int64_t id : run.touched_activities) {
@@ -310,15 +311,16 @@ void Shard::write_part(Step& step, Step::Part& part) {
   run.touched_activities.clear();
   run.touched_timers.clear();
   if (entry.is_new) {
-    step.batch.put(store::keys::current_run(id_, NamespaceNum(state.namespace_num()),
-                                            state.workflow_id()),
-                   entry.key);
+    step.batch.put(
+        store::keys::current_run(id_, NamespaceNum(state.namespace_num()), state.workflow_id()),
+        entry.key);
   }
   step.batch.put(store::keys::run(id_, entry.key), state.SerializeAsString());
 }
 
-// Keeps the run's one wake-up row at or before its next deadline. A deadline that moved further away
-// leaves the row where it is; only a closed run, whose next date is days off, moves it at once.
+// Keeps the run's one wake-up row at or before its next deadline. A deadline that moved further
+// away leaves the row where it is; only a closed run, whose next date is days off, moves it at
+// once.
 void Shard::arm(Step& step, RunEntry& entry) {
   auto& state = entry.run.state;
   const TimeNs next = history::next_deadline(entry.run);
@@ -401,8 +403,8 @@ void Shard::erase_run(RunEntry& entry) {
   const auto row = world_.store->get(current);
   if (row.ok() && row->has_value() && **row == entry.key) batch.erase(current);
   batch.erase(store::keys::run(id_, entry.key));
-  for (const auto& range : {store::keys::events(id_, entry.key),
-                            store::keys::request_ids(id_, entry.key)}) {
+  for (const auto& range :
+       {store::keys::events(id_, entry.key), store::keys::request_ids(id_, entry.key)}) {
     batch.erase_range(range.begin, range.end);
   }
   world_.commits->write(batch);

@@ -83,7 +83,8 @@ class Shard {
   void read_history(HistoryRequest request, Reply<HistoryPage> reply);
   void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply);
 
-  void complete_workflow_task(CompleteWorkflowTask request, Reply<CompleteWorkflowTaskResult> reply);
+  void complete_workflow_task(CompleteWorkflowTask request,
+                              Reply<CompleteWorkflowTaskResult> reply);
   void fail_workflow_task(FailWorkflowTask request, Reply<Done> reply);
   void return_workflow_task(TaskToken token);
   void reset_sticky(RunRef run, Reply<Done> reply);

@@ -22,26 +22,25 @@ void Shard::complete_activity(CompleteActivity request, Reply<Done> reply) {
   const auto token = request.token;
   // Found by its id, an activity may be completed before any worker has taken it.
   const bool must_be_started = token.scheduled_id != 0;
-  with_activity(token, must_be_started, std::move(reply),
-                [this, request = std::move(request)](
-                    RunEntry& entry, model::ActivityState& activity, Reply<Done> answer) mutable {
-                  auto step = begin(entry);
-                  auto& tx = step->parts[0]->tx;
-                  if (activity.started_ns() == 0) {
-                    activity.set_started_ns(tx.now);
-                    activity.set_started_identity(request.identity);
-                  }
-                  if (static_cast<int64_t>(request.door.size()) > world_.limits->blob_bytes) {
-                    history::fail_activity(
-                        tx, activity, request.identity,
-                        size_limit_failure("Complete result exceeds size limit."));
-                  } else {
-                    history::complete_activity(tx, activity, request.identity,
-                                               std::move(request.door));
-                  }
-                  reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
-                  finish(std::move(step));
-                });
+  with_activity(
+      token, must_be_started, std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, model::ActivityState& activity,
+                                           Reply<Done> answer) mutable {
+        auto step = begin(entry);
+        auto& tx = step->parts[0]->tx;
+        if (activity.started_ns() == 0) {
+          activity.set_started_ns(tx.now);
+          activity.set_started_identity(request.identity);
+        }
+        if (static_cast<int64_t>(request.door.size()) > world_.limits->blob_bytes) {
+          history::fail_activity(tx, activity, request.identity,
+                                 size_limit_failure("Complete result exceeds size limit."));
+        } else {
+          history::complete_activity(tx, activity, request.identity, std::move(request.door));
+        }
+        reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+        finish(std::move(step));
+      });
 }
 
 void Shard::fail_activity(FailActivity request, Reply<Done> reply) {

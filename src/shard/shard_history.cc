@@ -72,11 +72,12 @@ Shard::Slice Shard::collect(const RunEntry& entry, int64_t from, int max_batches
   const auto range = store::keys::events(id_, entry.key);
   std::string begin = store::keys::events(id_, entry.key, from);
   // `from` may be in the middle of a batch, whose row then stands before it.
-  auto status = world_.store->scan_reverse(range.begin, store::keys::events(id_, entry.key, from + 1),
-                                           [&](std::string_view key, std::string_view) {
-                                             begin = key;
-                                             return false;
-                                           });
+  auto status =
+      world_.store->scan_reverse(range.begin, store::keys::events(id_, entry.key, from + 1),
+                                 [&](std::string_view key, std::string_view) {
+                                   begin = key;
+                                   return false;
+                                 });
   FL_ASSERT(status.ok(), "the store can be read");
   status = world_.store->scan(begin, range.end, [&](std::string_view key, std::string_view value) {
     const int64_t first_id = first_event_of(key);

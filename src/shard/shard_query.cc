@@ -24,8 +24,7 @@ bool is_rejected(const model::RunState& run, QueryReject condition) {
 absl::Status check_ready(const model::RunState& run, TimeNs deadline) {
   const bool is_open = run.status() == model::RUNNING;
   if (!is_open && run.last_completed_task_started_id() == 0) {
-    return errors::workflow_not_ready(
-        "Workflow execution closed before WorkflowTaskStarted event");
+    return errors::workflow_not_ready("Workflow execution closed before WorkflowTaskStarted event");
   }
   if (is_open && !run.has_workflow_task() && run.first_task_at_ns() > deadline) {
     return errors::workflow_not_ready("Workflow task is not scheduled yet.");
@@ -51,22 +50,24 @@ void Shard::query_workflow(QueryRequest request, Reply<QueryResult> reply) {
       [this, request = std::move(request)](RunEntry& entry, Reply<QueryResult> answer) mutable {
         const auto& state = entry.run.state;
         if (is_rejected(state, request.reject)) {
-          world_.commits->after_durable([answer = std::move(answer),
-                                         status = state.status()]() mutable {
-            answer(QueryResult{"", status});
-          });
+          world_.commits->after_durable(
+              [answer = std::move(answer), status = state.status()]() mutable {
+                answer(QueryResult{"", status});
+              });
           return;
         }
         if (const auto status = check_ready(state, request.deadline); !status.ok()) {
           answer(status);
           return;
         }
-        const bool is_direct = !entry.run.is_open() || (state.last_completed_task_started_id() > 0 &&
-                                                        !state.has_workflow_task());
+        const bool is_direct =
+            !entry.run.is_open() ||
+            (state.last_completed_task_started_id() > 0 && !state.has_workflow_task());
         if (!is_direct && entry.queries.size() >= kAttachedQueriesMax) {
-          answer(errors::busy_workflow(
-              "consistent query buffer is full, this may be caused by too many queries and workflow "
-              "not able to process query fast enough"));
+          answer(
+              errors::busy_workflow("consistent query buffer is full, this may be caused by too "
+                                    "many queries and workflow "
+                                    "not able to process query fast enough"));
           return;
         }
         const std::string id = absl::StrCat(id_.value(), "-", ++last_query_, "-", random_.next());
@@ -76,8 +77,8 @@ void Shard::query_workflow(QueryRequest request, Reply<QueryResult> reply) {
         query.query = std::move(request.query);
         query.reply = std::move(answer);
         query.deadline = alarms_.set(request.deadline, [this, id] {
-          finish_query(id, absl::DeadlineExceededError(
-                               "no worker answered the query before its deadline"));
+          finish_query(
+              id, absl::DeadlineExceededError("no worker answered the query before its deadline"));
         });
         if (is_direct) {
           route_query(entry, id, true);
@@ -93,6 +94,7 @@ void Shard::route_query(RunEntry& entry, const std::string& id, bool may_use_sti
   const auto found = queries_.find(id);
   if (found == queries_.end()) return;
   auto& query = found->second;
+  alarms_.cancel(query.sticky_deadline);
   const auto& state = entry.run.state;
   model::QueueTarget target;
   target.set_name(state.task_queue());
@@ -101,25 +103,23 @@ void Shard::route_query(RunEntry& entry, const std::string& id, bool may_use_sti
     target.set_name(state.sticky().name());
     target.set_sticky(true);
     target.set_normal_name(state.task_queue());
-    query.sticky_deadline =
-        alarms_.set(add_saturated(now(), state.sticky().schedule_to_start_ns()),
-                    [this, id, key = entry.key] {
-                      const auto late = queries_.find(id);
-                      if (late == queries_.end() || !late->second.waits_in.has_value()) return;
-                      const auto queue = *late->second.waits_in;
-                      run_on(owner_of(queue),
-                             [queue, id](Shard& shard) { shard.queues_.withdraw_query(queue, id); });
-                      with_entry(
-                          key,
-                          [this, id](RunEntry& again) {
-                            drop_sticky(again);
-                            route_query(again, id, false);
-                          },
-                          [] {});
-                    });
+    query.sticky_deadline = alarms_.set(
+        add_saturated(now(), state.sticky().schedule_to_start_ns()), [this, id, key = entry.key] {
+          const auto late = queries_.find(id);
+          if (late == queries_.end() || !late->second.waits_in.has_value()) return;
+          const auto queue = *late->second.waits_in;
+          run_on(owner_of(queue),
+                 [queue, id](Shard& shard) { shard.queues_.withdraw_query(queue, id); });
+          with_entry(
+              key,
+              [this, id](RunEntry& again) {
+                drop_sticky(again);
+                route_query(again, id, false);
+              },
+              [] {});
+        });
   }
-  const auto queue =
-      address_of(NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, target);
+  const auto queue = address_of(NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, target);
   query.waits_in = queue;
   run_on(owner_of(queue), [queue, id, home = id_, key = entry.key](Shard& owner) {
     if (owner.queues_.offer_query(queue, {home, id})) {

@@ -209,99 +209,99 @@ void Shard::refuse_completion(RunEntry& entry, const CommandError& error,
 void Shard::complete_workflow_task(CompleteWorkflowTask request,
                                    Reply<CompleteWorkflowTaskResult> reply) {
   const RunRef run{request.token.ns, request.token.workflow_id, request.token.run_id};
-  with_chain_run(run, "", std::move(reply), [this, request = std::move(request)](
-                                                RunEntry& entry,
-                                                Reply<CompleteWorkflowTaskResult> answer) mutable {
-    if (!history::holds_workflow_task(entry.run, task_id(request.token))) {
-      answer(errors::workflow_task_not_found());
-      return;
-    }
-    if (!request.bad_command.has_value()) {
-      if (auto refusal =
-              history::check_commands(entry.run, *world_.limits, &request.commands)) {
-        request.bad_command = CommandError{static_cast<int>(refusal->cause), refusal->message};
-      }
-    }
-    if (request.bad_command.has_value()) {
-      refuse_completion(entry, *request.bad_command, request.identity, std::move(answer));
-      return;
-    }
-
-    auto step = begin(entry);
-    auto& part = *step->parts[0];
-    auto& tx = part.tx;
-    auto& state = tx.state();
-    const TimeNs original = state.workflow_task().original_scheduled_ns();
-    const bool is_heartbeat = request.force_new_task && request.commands.empty();
-    if (is_heartbeat && now() > add_saturated(original, world_.limits->workflow_task_heartbeat)) {
-      history::time_out_workflow_task(tx);
-      reply_after(*step, [answer = std::move(answer)]() mutable {
-        answer(errors::not_found("workflow task heartbeat timeout"));
-      });
-      finish(std::move(step));
-      return;
-    }
-
-    const int64_t completed_id = history::complete_workflow_task(tx, request.door);
-    if (request.sticky.has_value()) {
-      *state.mutable_sticky() = std::move(*request.sticky);
-    } else {
-      state.clear_sticky();
-    }
-    history::apply_commands(tx, std::move(request.commands), completed_id);
-    if (request.force_new_task && entry.run.is_open()) tx.want_task();
-    tx.schedule_wanted_task();
-    if (is_heartbeat && state.has_workflow_task()) {
-      state.mutable_workflow_task()->set_original_scheduled_ns(original);
-    }
-    step->after_write.push_back([this, answers = std::move(request.query_answers)]() mutable {
-      finish_queries(std::move(answers));
-    });
-
-    auto result = std::make_shared<CompleteWorkflowTaskResult>();
-    if (request.return_new_task && state.has_workflow_task()) {
-      // The worker takes the next task along; it is in no queue yet.
-      auto& offers = tx.offers();
-      offers.erase(std::remove_if(offers.begin(), offers.end(),
-                                  [](const history::TaskOffer& offer) {
-                                    return offer.kind == model::WORKFLOW_TASK;
-                                  }),
-                   offers.end());
-      history::start_workflow_task(
-          tx, state.workflow_task().stamp(),
-          {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
-      ++stats_.workflow_tasks_started;
-      step->after_write.push_back([this, &entry, result] {
-        if (entry.run.has_started_task()) result->new_task = make_workflow_task(entry, true);
-      });
-    }
-    reply_after(*step, [answer = std::move(answer), result]() mutable {
-      answer(std::move(*result));
-    });
-    finish(std::move(step));
-  });
-}
-
-void Shard::fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) {
-  const RunRef run{request.token.ns, request.token.workflow_id, request.token.run_id};
   with_chain_run(
       run, "", std::move(reply),
-      [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
+      [this, request = std::move(request)](RunEntry& entry,
+                                           Reply<CompleteWorkflowTaskResult> answer) mutable {
         if (!history::holds_workflow_task(entry.run, task_id(request.token))) {
           answer(errors::workflow_task_not_found());
           return;
         }
+        if (!request.bad_command.has_value()) {
+          if (auto refusal =
+                  history::check_commands(entry.run, *world_.limits, &request.commands)) {
+            request.bad_command = CommandError{static_cast<int>(refusal->cause), refusal->message};
+          }
+        }
+        if (request.bad_command.has_value()) {
+          refuse_completion(entry, *request.bad_command, request.identity, std::move(answer));
+          return;
+        }
+
         auto step = begin(entry);
-        history::fail_workflow_task(
-            step->parts[0]->tx, {request.cause, std::move(request.failure),
-                                 std::move(request.identity), std::move(request.door)});
-        reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+        auto& part = *step->parts[0];
+        auto& tx = part.tx;
+        auto& state = tx.state();
+        const TimeNs original = state.workflow_task().original_scheduled_ns();
+        const bool is_heartbeat = request.force_new_task && request.commands.empty();
+        if (is_heartbeat &&
+            now() > add_saturated(original, world_.limits->workflow_task_heartbeat)) {
+          history::time_out_workflow_task(tx);
+          reply_after(*step, [answer = std::move(answer)]() mutable {
+            answer(errors::not_found("workflow task heartbeat timeout"));
+          });
+          finish(std::move(step));
+          return;
+        }
+
+        const int64_t completed_id = history::complete_workflow_task(tx, request.door);
+        if (request.sticky.has_value()) {
+          *state.mutable_sticky() = std::move(*request.sticky);
+        } else {
+          state.clear_sticky();
+        }
+        history::apply_commands(tx, std::move(request.commands), completed_id);
+        if (request.force_new_task && entry.run.is_open()) tx.want_task();
+        tx.schedule_wanted_task();
+        if (is_heartbeat && state.has_workflow_task()) {
+          state.mutable_workflow_task()->set_original_scheduled_ns(original);
+        }
+        step->after_write.push_back([this, answers = std::move(request.query_answers)]() mutable {
+          finish_queries(std::move(answers));
+        });
+
+        auto result = std::make_shared<CompleteWorkflowTaskResult>();
+        if (request.return_new_task && state.has_workflow_task()) {
+          // The worker takes the next task along; it is in no queue yet.
+          auto& offers = tx.offers();
+          offers.erase(std::remove_if(offers.begin(), offers.end(),
+                                      [](const history::TaskOffer& offer) {
+                                        return offer.kind == model::WORKFLOW_TASK;
+                                      }),
+                       offers.end());
+          history::start_workflow_task(
+              tx, state.workflow_task().stamp(),
+              {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
+          ++stats_.workflow_tasks_started;
+          step->after_write.push_back([this, &entry, result] {
+            if (entry.run.has_started_task()) result->new_task = make_workflow_task(entry, true);
+          });
+        }
+        reply_after(*step,
+                    [answer = std::move(answer), result]() mutable { answer(std::move(*result)); });
         finish(std::move(step));
       });
 }
 
-// The worker never got the task. Its start is in the history, so it ends there too: as if its time had
-// run out, only without the wait.
+void Shard::fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) {
+  const RunRef run{request.token.ns, request.token.workflow_id, request.token.run_id};
+  with_chain_run(run, "", std::move(reply),
+                 [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
+                   if (!history::holds_workflow_task(entry.run, task_id(request.token))) {
+                     answer(errors::workflow_task_not_found());
+                     return;
+                   }
+                   auto step = begin(entry);
+                   history::fail_workflow_task(
+                       step->parts[0]->tx, {request.cause, std::move(request.failure),
+                                            std::move(request.identity), std::move(request.door)});
+                   reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+                   finish(std::move(step));
+                 });
+}
+
+// The worker never got the task. Its start is in the history, so it ends there too: as if its time
+// had run out, only without the wait.
 void Shard::return_workflow_task(TaskToken token) {
   const RunRef run{token.ns, token.workflow_id, token.run_id};
   with_run(

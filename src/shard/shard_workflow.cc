@@ -85,10 +85,9 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
   const auto& run = entry->run.state;
   // The answer speaks of what an earlier step wrote, so it waits for that to be durable.
   const auto answer = [&](absl::StatusOr<StartResult> result) {
-    world_.commits->after_durable(
-        [reply = std::move(reply), result = std::move(result)]() mutable {
-          reply(std::move(result));
-        });
+    world_.commits->after_durable([reply = std::move(reply), result = std::move(result)]() mutable {
+      reply(std::move(result));
+    });
   };
   if (!request.request_id.empty() && run.start_request_id() == request.request_id) {
     answer(result_of(run, true));
@@ -105,12 +104,13 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
   } else if (request.conflict == ConflictPolicy::kTerminateExisting) {
     create_run(begin(*entry), std::move(request), std::move(reply));
   } else {
-    answer(already_started(run,
-                           absl::StrCat("Workflow execution is already running.", ids_of(run))));
+    answer(
+        already_started(run, absl::StrCat("Workflow execution is already running.", ids_of(run))));
   }
 }
 
-// Starts a new run. `step` may hold the run that it replaces, which is terminated in the same write.
+// Starts a new run. `step` may hold the run that it replaces, which is terminated in the same
+// write.
 void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> reply) {
   const std::string run_id = make_uuid(random_, now());
   if (!step->parts.empty()) {
@@ -122,22 +122,23 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   fill_state(&entry->run.state, request, run_id);
   starting_[std::make_pair(request.ns, request.workflow_id)] = entry->key;
   auto& part = add_part(*step, *entry);
-  history::start_run(part.tx, {request.start_delay, std::move(request.door),
-                               std::move(request.envelope)});
+  history::start_run(part.tx,
+                     {request.start_delay, std::move(request.door), std::move(request.envelope)});
   if (request.signal.has_value()) {
     (void)history::signal_run(part.tx, std::move(request.signal->door),
                               std::move(request.signal->envelope));
     step->batch.put(store::keys::request_id(id_, entry->key, request.request_id), "");
   }
   ++stats_.runs_started;
-  reply_after(*step, [reply = std::move(reply), result = result_of(entry->run.state, true)]() mutable {
-    reply(std::move(result));
-  });
+  reply_after(*step,
+              [reply = std::move(reply), result = result_of(entry->run.state, true)]() mutable {
+                reply(std::move(result));
+              });
   finish(std::move(step));
 }
 
-// Signals the open run that a start with a signal found. Unlike a signal of its own it also ends the
-// wait for the first task.
+// Signals the open run that a start with a signal found. Unlike a signal of its own it also ends
+// the wait for the first task.
 void Shard::signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply) {
   const auto run = entry.run.state.run_id();
   const auto result = result_of(entry.run.state, false);
@@ -195,19 +196,19 @@ void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {
 void Shard::cancel_workflow(CancelRequest request, Reply<Done> reply) {
   const auto run = request.run;
   const auto first_run_id = request.first_run_id;
-  with_chain_run(run, first_run_id, std::move(reply),
-                 [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
-                   if (!entry.run.is_open() || entry.run.state.cancel_requested()) {
-                     world_.commits->after_durable(
-                         [answer = std::move(answer)]() mutable { answer(Done{}); });
-                     return;
-                   }
-                   auto step = begin(entry);
-                   history::request_cancel(step->parts[0]->tx, std::move(request.door),
-                                           std::move(request.envelope));
-                   reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
-                   finish(std::move(step));
-                 });
+  with_chain_run(
+      run, first_run_id, std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
+        if (!entry.run.is_open() || entry.run.state.cancel_requested()) {
+          world_.commits->after_durable([answer = std::move(answer)]() mutable { answer(Done{}); });
+          return;
+        }
+        auto step = begin(entry);
+        history::request_cancel(step->parts[0]->tx, std::move(request.door),
+                                std::move(request.envelope));
+        reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
+        finish(std::move(step));
+      });
 }
 
 void Shard::terminate_workflow(TerminateRequest request, Reply<Done> reply) {
@@ -237,8 +238,9 @@ void Shard::describe_workflow(RunRef run, Reply<RunView> reply) {
     view.run = entry.run.state;
     view.run.clear_buffered();
     for (const auto& [id, activity] : entry.run.activities) view.activities.push_back(activity);
-    world_.commits->after_durable(
-        [view = std::move(view), answer = std::move(answer)]() mutable { answer(std::move(view)); });
+    world_.commits->after_durable([view = std::move(view), answer = std::move(answer)]() mutable {
+      answer(std::move(view));
+    });
   });
 }
 

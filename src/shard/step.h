@@ -22,8 +22,8 @@ struct Step {
 
   std::vector<std::unique_ptr<Part>> parts;
   store::WriteBatch batch;
-  // Run after the batch is written and before it is durable, on the shard's own executor: answers that
-  // need the events of this very step are put together here.
+  // Run after the batch is written and before it is durable, on the shard's own executor: answers
+  // that need the events of this very step are put together here.
   std::vector<Job> after_write;
   // Run after the batch is durable, on any thread: replies.
   std::vector<Job> effects;

@@ -12,9 +12,9 @@ namespace fairlead::shard {
 
 // Durable time: which runs have to be looked at, and when.
 //
-// A run has at most one wake-up row, at or before the earliest thing that time will do to it; when it
-// fires too early the run simply moves it. So the usual step, which only pushes deadlines further away,
-// writes no timer at all.
+// A run has at most one wake-up row, at or before the earliest thing that time will do to it; when
+// it fires too early the run simply moves it. So the usual step, which only pushes deadlines
+// further away, writes no timer at all.
 //
 //   rows on disk     t1 t2 t3 t4 t5 | t6 t7 t8 ...     by time
 //   in memory        t1 t2 t3 t4 t5 |                  up to the horizon, a bounded number
@@ -31,8 +31,8 @@ class Wakeups {
     TimeNs at = 0;
     std::string run;
   };
-  // Runs whose time has come, earliest first, at most `count_max`. They stay armed until disarmed or
-  // moved by the step that deals with them, but are given out once.
+  // Runs whose time has come, earliest first, at most `count_max`. They stay armed until disarmed
+  // or moved by the step that deals with them, but are given out once.
   std::vector<Due> take_due(TimeNs now, size_t count_max);
   // When to look again.
   TimeNs next() const;

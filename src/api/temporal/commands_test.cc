@@ -88,23 +88,22 @@ TEST(Commands, ClosingCommandsCarryTheirOutcomeInTheDoor) {
       complete_workflow_execution_command_attributes { result { payloads { data: "r" } } })");
   EXPECT_EQ(draft.kind(), model::WORKFLOW_COMPLETED);
   EXPECT_TRUE(draft.has_workflow_closed());
-  expect_same(parse<WorkflowExecutionCompletedEventAttributes>(draft.door()),
-              from_text<WorkflowExecutionCompletedEventAttributes>(
-                  R"(result { payloads { data: "r" } })"));
+  expect_same(
+      parse<WorkflowExecutionCompletedEventAttributes>(draft.door()),
+      from_text<WorkflowExecutionCompletedEventAttributes>(R"(result { payloads { data: "r" } })"));
   draft = read_one(R"(
       command_type: COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION
       fail_workflow_execution_command_attributes { failure { message: "m" } })");
   EXPECT_EQ(draft.kind(), model::WORKFLOW_FAILED);
-  expect_same(
-      parse<WorkflowExecutionFailedEventAttributes>(draft.door()),
-      from_text<WorkflowExecutionFailedEventAttributes>(R"(failure { message: "m" })"));
+  expect_same(parse<WorkflowExecutionFailedEventAttributes>(draft.door()),
+              from_text<WorkflowExecutionFailedEventAttributes>(R"(failure { message: "m" })"));
   draft = read_one(R"(
       command_type: COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION
       cancel_workflow_execution_command_attributes { details { payloads { data: "d" } } })");
   EXPECT_EQ(draft.kind(), model::WORKFLOW_CANCELED);
-  expect_same(parse<WorkflowExecutionCanceledEventAttributes>(draft.door()),
-              from_text<WorkflowExecutionCanceledEventAttributes>(
-                  R"(details { payloads { data: "d" } })"));
+  expect_same(
+      parse<WorkflowExecutionCanceledEventAttributes>(draft.door()),
+      from_text<WorkflowExecutionCanceledEventAttributes>(R"(details { payloads { data: "d" } })"));
 }
 
 TEST(Commands, Markers) {
@@ -133,18 +132,16 @@ TEST(Commands, UpsertsTellTheEngineWhatToKeep) {
   EXPECT_EQ(draft.kind(), model::PROPERTIES_MODIFIED);
   EXPECT_EQ(draft.command_recorded().upserts().at("gone"), "");
   EXPECT_EQ(parse<Payload>(draft.command_recorded().upserts().at("kept")).data(), "1");
-  EXPECT_EQ(parse<WorkflowPropertiesModifiedEventAttributes>(draft.door())
-                .upserted_memo()
-                .fields_size(),
-            2);
+  EXPECT_EQ(
+      parse<WorkflowPropertiesModifiedEventAttributes>(draft.door()).upserted_memo().fields_size(),
+      2);
   draft = read_one(R"(
       command_type: COMMAND_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES
       upsert_workflow_search_attributes_command_attributes { search_attributes {
         indexed_fields { key: "TemporalChangeVersion" value {
           metadata { key: "encoding" value: "json/plain" } data: "[\"a-1\"]" } } } })");
   EXPECT_EQ(draft.kind(), model::SEARCH_ATTRIBUTES_UPSERTED);
-  const auto kept =
-      parse<Payload>(draft.command_recorded().upserts().at("TemporalChangeVersion"));
+  const auto kept = parse<Payload>(draft.command_recorded().upserts().at("TemporalChangeVersion"));
   EXPECT_EQ(kept.metadata().at("type"), "KeywordList");
   expect_same(kept, parse<UpsertWorkflowSearchAttributesEventAttributes>(draft.door())
                         .search_attributes()
@@ -206,7 +203,10 @@ TEST(Commands, WrongOnesNameTheirCause) {
       {named + "heartbeat_timeout { seconds: -1 } }", kBadActivity,
        bad + "Invalid HeartbeatTimeout for ScheduleActivityTaskCommand: negative duration. "
              "ActivityId=1 ActivityType=Pay"},
-      {named + "start_to_close_timeout { seconds: -1 } }", kBadActivity,
+      {"command_type: COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK "
+       "schedule_activity_task_command_attributes { activity_id: '1' activity_type { name: 'Pay' } "
+       "heartbeat_timeout { seconds: 1 } }",
+       kBadActivity,
        bad + "A valid StartToClose or ScheduleToCloseTimeout is not set on "
              "ScheduleActivityTaskCommand. ActivityId=1 ActivityType=Pay"},
       {named + "input { payloads { data: '" + blob + "' } } }", kBadActivity,
@@ -232,8 +232,8 @@ TEST(Commands, WrongOnesNameTheirCause) {
        WORKFLOW_TASK_FAILED_CAUSE_BAD_FAIL_WORKFLOW_EXECUTION_ATTRIBUTES,
        "BadFailWorkflowExecutionAttributes: Failure is not set on FailWorkflowExecutionCommand."},
       {"command_type: COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION "
-       "complete_workflow_execution_command_attributes { result { payloads { data: '" + blob +
-           "' } } }",
+       "complete_workflow_execution_command_attributes { result { payloads { data: '" +
+           blob + "' } } }",
        WORKFLOW_TASK_FAILED_CAUSE_BAD_COMPLETE_WORKFLOW_EXECUTION_ATTRIBUTES,
        "BadCompleteWorkflowExecutionAttributes: "
        "CompleteWorkflowExecutionCommandAttributes.Result exceeds size limit.",

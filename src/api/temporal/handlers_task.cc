@@ -76,10 +76,11 @@ absl::StatusOr<std::optional<model::StickyState>> read_sticky(
 }
 
 // RespondWorkflowTaskCompletedResponse. Without a new task it is empty.
-void reply_completed(shard::Engine& engine, Call& call, shard::CompleteWorkflowTaskResult result) {
+void reply_completed(shard::Engine& engine, Call& call, const std::string& namespace_id,
+                     shard::CompleteWorkflowTaskResult result) {
   if (!result.new_task.has_value()) return succeed(call, {});
   std::string body;
-  wire::Writer(&body).bytes(1, encode_poll_workflow_task(*result.new_task));
+  wire::Writer(&body).bytes(1, encode_poll_workflow_task(*result.new_task, namespace_id));
   call.reply(RpcStatus{}, std::move(body),
              [&engine, token = std::move(result.new_task->token)](bool is_delivered) mutable {
                if (!is_delivered) engine.return_workflow_task(std::move(token));
@@ -119,9 +120,9 @@ absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest
   auto& engine = service.engine;
   engine.complete_workflow_task(
       std::move(completion),
-      [&engine, call](absl::StatusOr<shard::CompleteWorkflowTaskResult> result) {
+      [&engine, call, ns = bearer.ns](absl::StatusOr<shard::CompleteWorkflowTaskResult> result) {
         if (!result.ok()) return fail(*call, result.status());
-        reply_completed(engine, *call, *std::move(result));
+        reply_completed(engine, *call, ns->id(), *std::move(result));
       });
   return absl::OkStatus();
 }

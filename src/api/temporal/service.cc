@@ -5,9 +5,11 @@
 #include "absl/strings/str_cat.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/try.h"
+#include "api/temporal/validate.h"
 #include "base/assert.h"
 #include "base/error.h"
 #include "google/protobuf/descriptor.h"
+#include "google/protobuf/stubs/logging.h"
 
 namespace fairlead::api {
 
@@ -68,6 +70,10 @@ absl::StatusOr<Service::Bearer> Service::read_token(const std::string& bytes,
   if (bytes.empty()) return errors::invalid_argument("Task token not set on request.");
   Bearer bearer;
   FL_TRY_ASSIGN(bearer.token, decode_token(bytes));
+  // A token passes through other hands; what it says of a run is read like any other request.
+  if (!check_run_id(bearer.token.run_id).ok() || bearer.token.run_id.empty()) {
+    return errors::invalid_argument("Error deserializing task token.");
+  }
   if (name.empty()) {
     bearer.ns = engine.namespaces().find_by_num(bearer.token.ns.value());
     if (bearer.ns == nullptr) {
@@ -103,6 +109,9 @@ absl::Status Registrar::parse(Call& call, google::protobuf::Message& request) {
 }
 
 void register_service(MethodTable& methods, shard::Engine& engine, const ServiceOptions& options) {
+  // Protobuf writes a line for each message with broken text. What a client sends wrong is told to
+  // the client; a log that anybody can fill is of no use to its owner.
+  google::protobuf::SetLogHandler(nullptr);
   for (const char* name : kServices) {
     const auto& service = service_named(name);
     for (int i = 0; i < service.method_count(); ++i) {

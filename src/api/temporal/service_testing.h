@@ -14,8 +14,8 @@
 #include "shard/engine.h"
 #include "shard/namespaces.h"
 
-// The door without a house: an engine that notes what it is asked and answers what it is told to, so
-// that a test sees exactly what crosses the seam.
+// The door without a house: an engine that notes what it is asked and answers what it is told to,
+// so that a test sees exactly what crosses the seam.
 namespace fairlead::api::testing {
 
 inline constexpr TimeNs kNow = 1'700'000'000 * kSecond;

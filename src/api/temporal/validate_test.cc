@@ -69,9 +69,8 @@ TEST(Validate, RetryPolicies) {
 TEST(Validate, CompletesARetryPolicyWithTheDefaults) {
   auto policy = from_text<RetryPolicy>("");
   complete_retry_policy(policy);
-  expect_same(policy, from_text<RetryPolicy>(
-                          "initial_interval{seconds:1} backoff_coefficient:2 "
-                          "maximum_interval{seconds:100}"));
+  expect_same(policy, from_text<RetryPolicy>("initial_interval{seconds:1} backoff_coefficient:2 "
+                                             "maximum_interval{seconds:100}"));
   policy = from_text<RetryPolicy>("initial_interval{nanos:15000000} backoff_coefficient:1");
   complete_retry_policy(policy);
   expect_same(policy, from_text<RetryPolicy>("initial_interval{nanos:15000000} "
@@ -133,8 +132,8 @@ TEST(Convert, AFailureKeepsItsBytesAndTellsWhatRetriesNeed) {
   EXPECT_EQ(read_failure(from_text<Failure>("canceled_failure_info{}")).kind(),
             model::Failure::CANCELED);
   EXPECT_EQ(read_failure(from_text<Failure>("")).kind(), model::Failure::OTHER);
-  EXPECT_FALSE(read_failure(from_text<Failure>("application_failure_info{}"))
-                   .has_next_retry_delay_ns());
+  EXPECT_FALSE(
+      read_failure(from_text<Failure>("application_failure_info{}")).has_next_retry_delay_ns());
 }
 
 TEST(Convert, AShortenedFailureFitsAndKeepsItsKind) {
