@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import time
 
 from temporalio.client import Client
 from temporalio.worker import Worker
@@ -10,8 +11,23 @@ from temporalio.worker import Worker
 from workload import Journey, step
 
 
+CONNECT_SECONDS_MAX = 60.0
+
+
+async def connect() -> Client:
+    """The first kill may come before this process is up: then the server is not there yet."""
+    deadline = time.monotonic() + CONNECT_SECONDS_MAX
+    while True:
+        try:
+            return await Client.connect(os.environ["FAIRLEAD_ADDRESS"])
+        except RuntimeError:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(0.2)
+
+
 async def main() -> None:
-    client = await Client.connect(os.environ["FAIRLEAD_ADDRESS"])
+    client = await connect()
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     queue = os.environ["TASK_QUEUE"]
