@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "shard/queue_requests.h"
 #include "shard/requests.h"
 
 namespace fairlead::shard {
@@ -49,6 +50,13 @@ class Engine {
 
   virtual void query_workflow(QueryRequest request, Reply<QueryResult> reply) = 0;
   virtual void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) = 0;
+
+  virtual void describe_queue(QueueRef queue, Reply<QueueView> reply) = 0;
+  virtual void change_rules(ChangeRules request, Reply<model::QueueRules> reply) = 0;
+  virtual void list_keys(KeysRequest request, Reply<KeysView> reply) = 0;
+  virtual void list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary>> reply) = 0;
+  virtual void purge_key(PurgeKey request, Reply<Purged> reply) = 0;
+  virtual void explain(ExplainRequest request, Reply<Explanation> reply) = 0;
 
   virtual void shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) = 0;
 };

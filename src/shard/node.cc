@@ -221,6 +221,30 @@ void Node::answer_query(std::string query_id, QueryAnswer answer, Reply<Done> re
   });
 }
 
+void Node::describe_queue(QueueRef queue, Reply<QueueView> reply) {
+  reply(errors::unimplemented("queues are not described yet"));
+}
+
+void Node::change_rules(ChangeRules request, Reply<model::QueueRules> reply) {
+  reply(errors::unimplemented("queues have no rules yet"));
+}
+
+void Node::list_keys(KeysRequest request, Reply<KeysView> reply) {
+  reply(errors::unimplemented("keys are not listed yet"));
+}
+
+void Node::list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary>> reply) {
+  reply(errors::unimplemented("queues are not listed yet"));
+}
+
+void Node::purge_key(PurgeKey request, Reply<Purged> reply) {
+  reply(errors::unimplemented("keys are not purged yet"));
+}
+
+void Node::explain(ExplainRequest request, Reply<Explanation> reply) {
+  reply(errors::unimplemented("nothing is explained yet"));
+}
+
 void Node::shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) {
   auto left = std::make_shared<std::atomic<size_t>>(shards_.size());
   auto answer = std::make_shared<Reply<Done>>(std::move(reply));

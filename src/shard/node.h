@@ -70,6 +70,12 @@ class Node final : public Engine, private Peers {
   void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) override;
   void query_workflow(QueryRequest request, Reply<QueryResult> reply) override;
   void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) override;
+  void describe_queue(QueueRef queue, Reply<QueueView> reply) override;
+  void change_rules(ChangeRules request, Reply<model::QueueRules> reply) override;
+  void list_keys(KeysRequest request, Reply<KeysView> reply) override;
+  void list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary>> reply) override;
+  void purge_key(PurgeKey request, Reply<Purged> reply) override;
+  void explain(ExplainRequest request, Reply<Explanation> reply) override;
   void shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) override;
 
  private:

@@ -107,7 +107,8 @@ struct PollRequest {
   model::QueueTarget queue;  // for a sticky queue, normal_name is set
   std::string identity;
   std::string worker_instance_key;
-  TimeNs hold_until = 0;  // then an empty answer
+  TimeNs hold_until = 0;                       // then an empty answer
+  std::optional<double> max_tasks_per_second;  // of activities: the limit that the worker asks for
 };
 
 // Names a parked poll so that it can be withdrawn.
@@ -132,6 +133,7 @@ struct WorkflowTask {
   TimeNs scheduled_ns = 0;
   TimeNs started_ns = 0;
   int64_t backlog_hint = 0;
+  int poller_delta = 0;  // advice: more polls, fewer, or nothing said
   std::vector<AttachedQuery> queries;
   // A direct query: no workflow task, the token is answered by `answer_query`.
   std::optional<AttachedQuery> query;
@@ -144,6 +146,7 @@ struct ActivityTask {
   model::ActivityState activity;
   model::Priority priority;     // merged with the workflow's
   std::string scheduled_event;  // the event in the door's bytes: holds input and header
+  int poller_delta = 0;         // advice: more polls, fewer, or nothing said
 };
 
 struct QueryAnswer {

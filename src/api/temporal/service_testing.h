@@ -187,6 +187,25 @@ class FakeEngine final : public shard::Engine {
   void answer_query(std::string query_id, shard::QueryAnswer answer, Reply<Done> reply) override {
     answered_queries.ask({std::move(query_id), std::move(answer)}, std::move(reply));
   }
+  void describe_queue(shard::QueueRef queue, Reply<shard::QueueView> reply) override {
+    described_queues.ask(std::move(queue), std::move(reply));
+  }
+  void change_rules(shard::ChangeRules request, Reply<model::QueueRules> reply) override {
+    rule_changes.ask(std::move(request), std::move(reply));
+  }
+  void list_keys(shard::KeysRequest request, Reply<shard::KeysView> reply) override {
+    key_lists.ask(std::move(request), std::move(reply));
+  }
+  void list_queues(shard::ListQueuesRequest request,
+                   Reply<std::vector<shard::QueueSummary>> reply) override {
+    queue_lists.ask(std::move(request), std::move(reply));
+  }
+  void purge_key(shard::PurgeKey request, Reply<shard::Purged> reply) override {
+    purges.ask(std::move(request), std::move(reply));
+  }
+  void explain(shard::ExplainRequest request, Reply<shard::Explanation> reply) override {
+    explanations.ask(std::move(request), std::move(reply));
+  }
   void shutdown_worker(shard::ShutdownWorkerRequest request, Reply<Done> reply) override {
     shutdowns.ask(std::move(request), std::move(reply));
   }
@@ -211,6 +230,12 @@ class FakeEngine final : public shard::Engine {
   Seam<shard::HeartbeatActivity, shard::HeartbeatResult> heartbeats{&asked};
   Seam<shard::QueryRequest, shard::QueryResult> queries{&asked};
   Seam<std::pair<std::string, shard::QueryAnswer>, Done> answered_queries{&asked};
+  Seam<shard::QueueRef, shard::QueueView> described_queues{&asked};
+  Seam<shard::ChangeRules, model::QueueRules> rule_changes{&asked};
+  Seam<shard::KeysRequest, shard::KeysView> key_lists{&asked};
+  Seam<shard::ListQueuesRequest, std::vector<shard::QueueSummary>> queue_lists{&asked};
+  Seam<shard::PurgeKey, shard::Purged> purges{&asked};
+  Seam<shard::ExplainRequest, shard::Explanation> explanations{&asked};
   Seam<shard::ShutdownWorkerRequest, Done> shutdowns{&asked};
   uint64_t polls = 0;
   std::vector<uint64_t> canceled_polls;

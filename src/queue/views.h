@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+
+#include "base/time.h"
+#include "queue/priority.h"
+
+// What operators may know of a queue at a moment.
+namespace fairlead::queue {
+
+// What holds a key back, as bits.
+enum Hold : uint8_t {
+  kPaused = 1,
+  kCapped = 2,     // as many running as it may have
+  kThrottled = 4,  // the limit of all keys
+  kTimed = 8,      // a limit of its own
+};
+
+// What is known of a key at a moment.
+struct KeyView {
+  std::string key;
+  int64_t waiting = 0;
+  std::array<int64_t, kLevels> waiting_by_level{};
+  TimeNs oldest_ns = 0;  // 0: nothing waits
+  uint64_t dispatched = 0;
+  uint32_t running = 0;
+  uint32_t recent = 0;  // of the last dispatches of the queue
+  double weight = 1;
+  bool is_weight_overridden = false;
+  double ideal_share = 0;  // of its most urgent level, among those who wait there; 0: takes no part
+  double lag = 0;          // in tasks, of its most urgent line
+  uint8_t holds = 0;
+  TimeNs throttled_until = 0;
+};
+
+// Why a waiting task has not been handed out.
+struct Standing {
+  int64_t tasks_before_in_line = 0;
+  size_t keys_before = 0;              // that are served before this key's next task
+  bool is_behind_older_order = false;  // the queue's order changed; what came before goes first
+  uint8_t holds = 0;
+  bool is_queue_paused = false;
+  bool is_queue_capped = false;
+  TimeNs queue_ready_ns = 0;  // later than now: the queue's limit
+  TimeNs key_ready_ns = 0;    // later than now: the key's limit
+};
+
+struct LevelView {
+  int64_t waiting = 0;
+  TimeNs oldest_ns = 0;
+  double added_per_second = 0;
+  double dispatched_per_second = 0;
+};
+
+}  // namespace fairlead::queue

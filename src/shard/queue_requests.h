@@ -1,0 +1,124 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "queue/views.h"
+#include "shard/requests.h"
+
+// What doors may ask of a task queue, and what they get back.
+namespace fairlead::shard {
+
+// A queue that everyone polls; sticky queues belong to it.
+struct QueueRef {
+  NamespaceNum ns;
+  model::TaskKind kind = model::WORKFLOW_TASK;
+  std::string name;
+};
+
+struct PollerView {
+  std::string identity;
+  TimeNs last_access_ns = 0;
+  std::optional<double> max_tasks_per_second;  // that its last poll asked for
+};
+
+struct QueueView {
+  enum class LimitSource { kApi, kWorker, kSystem };
+
+  std::vector<PollerView> pollers;  // of the last five minutes
+  std::array<queue::LevelView, queue::kLevels> levels;
+  model::QueueRules rules;
+  bool has_rules = false;  // somebody has set them
+  double limit_per_second = 0;
+  LimitSource limit_source = LimitSource::kSystem;
+  bool is_limiting = false;  // a limit kept a task from a worker in the last half minute
+  bool is_fair = true;       // the order of new tasks
+  bool is_draining = false;  // tasks of an older order go first
+  int64_t running = 0;
+  size_t keys = 0;
+  size_t throttled_keys = 0;
+  double lag_max = 0;  // the largest distance of a waiting key from its ideal share, in tasks
+  TimeNs last_poll_ns = 0;
+  size_t parked_polls = 0;
+};
+
+// Changes the rules of a queue. `change` is called once, where the queue lives; if it refuses,
+// nothing happens. The answer is the rules as they are then, durable and in force.
+struct ChangeRules {
+  QueueRef queue;
+  absl::AnyInvocable<absl::Status(model::QueueRules& rules, TimeNs now)> change;
+};
+
+struct KeysRequest {
+  QueueRef queue;
+  enum class By { kName, kBacklog, kNamed };
+  By by = By::kBacklog;
+  std::string after;               // by name: those that follow it
+  std::vector<std::string> named;  // exactly these; unknown ones are left out
+  size_t max = 100;
+};
+
+struct KeysView {
+  std::vector<queue::KeyView> keys;
+  size_t total = 0;   // keys that the queue knows
+  size_t recent = 0;  // how many dispatches KeyView::recent counts over
+};
+
+struct ListQueuesRequest {
+  NamespaceNum ns;
+};
+
+struct QueueSummary {
+  QueueRef queue;
+  int64_t waiting = 0;
+  int64_t running = 0;
+  size_t keys = 0;
+  size_t pollers = 0;
+  bool is_paused = false;
+};
+
+// Ends every task of a key that waits now: activities fail for good, workflows are terminated.
+struct PurgeKey {
+  QueueRef queue;
+  std::string key;
+  std::string reason;
+  std::string identity;
+};
+
+struct Purged {
+  int64_t tasks = 0;
+};
+
+// Why is it waiting? With an activity id: that activity; without: the run's workflow task.
+struct ExplainRequest {
+  RunRef run;
+  std::string activity_id;
+};
+
+struct Explanation {
+  enum class State {
+    kNothingToDo,  // no such task: the run waits for something else, or is closed
+    kWaiting,      // in a queue
+    kRunning,      // a worker has it
+    kBackingOff,   // waits for its next attempt
+  };
+  State state = State::kNothingToDo;
+  QueueRef queue;
+  std::string sticky_queue;  // not empty: it waits on a worker's own queue
+  uint32_t level = 0;
+  model::Priority priority;  // merged with the workflow's
+  double weight = 1;         // that counts
+  bool is_weight_overridden = false;
+  TimeNs since_ns = 0;         // waiting, running
+  TimeNs next_attempt_ns = 0;  // backing off
+  std::string worker_identity;
+  queue::Standing standing;
+  std::optional<model::QueueRules::Pause> queue_pause;
+  std::optional<model::QueueRules::Pause> key_pause;
+  size_t parked_polls = 0;
+  TimeNs last_poll_ns = 0;  // 0: nobody has polled since the server started
+};
+
+}  // namespace fairlead::shard
