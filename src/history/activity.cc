@@ -64,6 +64,7 @@ void end_activity(Transaction& tx, model::ActivityState& activity, model::EventK
 void retry_later(Transaction& tx, model::ActivityState& activity, DurationNs interval,
                  model::Failure failure) {
   tx.touch(activity);
+  tx.give_back(activity);
   shorten_failure(&failure, tx.limits.last_failure_bytes);
   *activity.mutable_last_failure() = std::move(failure);
   activity.set_last_worker_identity(activity.started_identity());
@@ -159,6 +160,7 @@ const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id
 }
 
 void return_activity(Transaction& tx, model::ActivityState& activity) {
+  tx.give_back(activity);
   activity.set_started_ns(0);
   activity.clear_started_identity();
   activity.clear_request_id();

@@ -108,6 +108,7 @@ void Transaction::erase_activity(int64_t scheduled_id) {
   const auto found = run_.activities.find(scheduled_id);
   FL_ASSERT(found != run_.activities.end(), "an activity ends once");
   drop(model::ACTIVITY_TASK, found->second.mutable_place());
+  give_back(found->second);
   run_.activity_ids.erase(found->second.scheduled().activity_id());
   run_.activities.erase(found);
   run_.touched_activities.insert(scheduled_id);
@@ -129,6 +130,12 @@ void Transaction::erase_timer(int64_t started_id) {
 uint64_t Transaction::next_stamp() {
   run_.state.set_last_stamp(run_.state.last_stamp() + 1);
   return run_.state.last_stamp();
+}
+
+void Transaction::give_back(model::ActivityState& activity) {
+  if (!activity.has_lease()) return;
+  lease_ends_.push_back({activity.scheduled_id(), std::move(*activity.mutable_lease())});
+  activity.clear_lease();
 }
 
 void Transaction::drop(model::TaskKind kind, model::TaskPlace* place) {

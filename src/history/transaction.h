@@ -26,6 +26,12 @@ struct TaskDrop {
   model::TaskPlace place;
 };
 
+// A running task that a worker has no longer.
+struct LeaseEnd {
+  int64_t scheduled_id = 0;
+  model::Lease lease;
+};
+
 // One step on one run. Functions of this room take it, change the run and leave here what has to be
 // written or told: the events in their final bytes, new tasks, tasks to remove.
 //
@@ -66,6 +72,8 @@ class Transaction {
   void offer(TaskOffer offer) { offers_.push_back(std::move(offer)); }
   // Takes the task out of the queue it waits in, if it does.
   void drop(model::TaskKind kind, model::TaskPlace* place);
+  // No worker has the activity any more.
+  void give_back(model::ActivityState& activity);
 
   // Ends the run: everything pending goes, the time of deletion is set.
   void close(model::Status status);
@@ -78,6 +86,7 @@ class Transaction {
   int64_t first_event_id() const { return first_event_id_; }
   std::vector<TaskOffer>& offers() { return offers_; }
   const std::vector<TaskDrop>& drops() const { return drops_; }
+  const std::vector<LeaseEnd>& lease_ends() const { return lease_ends_; }
   bool closed_now() const { return closed_now_; }
 
  private:
@@ -93,6 +102,7 @@ class Transaction {
   bool closed_now_ = false;
   std::vector<TaskOffer> offers_;
   std::vector<TaskDrop> drops_;
+  std::vector<LeaseEnd> lease_ends_;
 };
 
 // Whether an event of this kind waits in the buffer while a workflow task is with a worker.

@@ -1,3 +1,5 @@
+// Lines: what waits, and what goes out.
+
 #include "queue/task_queue.h"
 
 #include <algorithm>
@@ -6,93 +8,447 @@
 
 namespace fairlead::queue {
 
-Place TaskQueue::reserve(uint32_t number) {
+namespace {
+
+constexpr size_t kPageMax = 256;
+constexpr size_t kPageMin = 2;
+
+}  // namespace
+
+TaskQueue::TaskQueue(Backlog* backlog, Settings settings)
+    : backlog_(backlog),
+      settings_(settings),
+      names_(0, KeyHash{this}, KeyEqual{this}),
+      throttled_keys_(ByArrival{this}),
+      debts_(ByArrival{this}) {
+  for (auto& number : levels_) number = std::make_unique<Level>();
+  epochs_.push_back({asked_order()});
+  for (uint32_t number = 1; number <= kLevels; ++number) rebuild(number);
+}
+
+// --- Keys and lines -----------------------------------------------------------------------------
+
+uint32_t TaskQueue::find_key(std::string_view name) const {
+  const auto found = names_.find(name);
+  return found == names_.end() ? kNone : *found;
+}
+
+uint32_t TaskQueue::get_key(const std::string& name) {
+  const uint32_t found = find_key(name);
+  if (found != kNone) return found;
+  const uint32_t key = keys_.add();
+  keys_[key].name = name;
+  names_.insert(key);
+  if (const auto* rule = rule_of(keys_[key]); rule != nullptr && rule->has_pause()) {
+    keys_[key].holds |= kPaused;
+  }
+  if (is_capped(keys_[key])) keys_[key].holds |= kCapped;
+  return key;
+}
+
+Member TaskQueue::get_line(uint32_t number, uint32_t key) {
+  auto& slot = keys_[key].lines[number - 1];
+  if (slot != kNone) return slot;
+  auto& owner = level(number);
+  const Member member = owner.domain.add();
+  const uint32_t line = owner.lines.add();
+  FL_ASSERT(line == member, "lines and members are numbered alike");
+  owner.lines[line].key = key;
+  owner.domain.set_running(member, keys_[key].running);
+  slot = member;
+  return member;
+}
+
+// Forgets a line without tasks, debts or rows.
+void TaskQueue::retire(uint32_t number, Member member) {
+  auto& owner = level(number);
+  auto& line = owner.lines[member];
+  if (line.key == kNone || line.count() > 0 || line.picks > 0) return;
+  if (!owner.domain.can_free(member)) return;
+  const uint32_t key = line.key;
+  keys_[key].lines[number - 1] = kNone;
+  owner.lines.free(member);
+  owner.domain.free(member);
+  retire_key(key);
+}
+
+void TaskQueue::retire_key(uint32_t key) {
+  auto& entry = keys_[key];
+  if (entry.running > 0 || entry.recent > 0 || entry.limiter_unsaved || entry.has_limiter_row ||
+      entry.has_arrival != Key::Arrival::kNone || (entry.holds & kTimed) != 0) {
+    return;
+  }
+  for (const uint32_t line : entry.lines) {
+    if (line != kNone) return;
+  }
+  names_.erase(key);
+  keys_.free(key);
+}
+
+Weight TaskQueue::weight_of(const Key& key, float asked) const {
+  const auto& overrides = rules_.weights();
+  if (!overrides.empty()) {
+    const auto found = overrides.find(key.name);
+    if (found != overrides.end()) return Weight::of(static_cast<double>(found->second));
+  }
+  if (settings_.ignore_client_weights) return Weight();
+  return Weight::of(std::min(static_cast<double>(asked), settings_.client_weight_max));
+}
+
+const model::QueueRules::KeyRule* TaskQueue::rule_of(const Key& key) const {
+  if (rules_.keys().empty()) return nullptr;
+  const auto found = rules_.keys().find(key.name);
+  return found == rules_.keys().end() ? nullptr : &found->second;
+}
+
+void TaskQueue::set_head(uint32_t number, Line& line, const Numbered* head) {
+  auto& heads = level(number).heads;
+  if (line.head != 0) {
+    const auto found = heads.find(line.head_created / kSecond);
+    if (found != heads.end() && --found->second == 0) heads.erase(found);
+  }
+  line.head = head == nullptr ? 0 : head->seq.value();
+  if (head == nullptr) return;
+  line.head_created = head->task.created_ns;
+  line.head_weight = head->task.weight;
+  ++heads[line.head_created / kSecond];
+}
+
+// Reads the next tasks of a line whose window is empty. False if there are none.
+bool TaskQueue::load_window(uint32_t number, Line& line) {
+  if (line.beyond == 0) return false;
+  const size_t room =
+      settings_.tasks_in_memory_max > in_memory_ ? settings_.tasks_in_memory_max - in_memory_ : 0;
+  const size_t page = std::clamp(room, kPageMin, kPageMax);
+  TaskSeq from(std::max(line.loaded_to + 1, line.head));
+  const int64_t was = line.count();
+  while (true) {
+    const auto rows = backlog_->read(number, keys_[line.key].name, from, page);
+    if (line.window == nullptr) line.window = std::make_unique<Window>();
+    for (const auto& row : rows) {
+      line.loaded_to = row.seq.value();
+      // A row may be seen before its writer, on another thread, has told of it: it will.
+      if (reserved_.contains(row.seq.value())) continue;
+      line.window->push_back(row);
+      ++in_memory_;
+      --line.beyond;
+    }
+    if (rows.size() < page) {
+      // Rows that are gone are told of later; there is nothing beyond.
+      line.loaded_to = next_seq_ - 1;
+      line.beyond = 0;
+      break;
+    }
+    if (!line.window->empty()) break;
+    from = rows.back().seq.next();
+  }
+  const int64_t missing = was - line.count();
+  size_ -= missing;
+  level(number).waiting -= missing;
+  return !line.window->empty();
+}
+
+// Finds out which task is the line's first. The line's window may be read.
+void TaskQueue::find_head(uint32_t number, Line& line) {
+  if (line.window == nullptr || line.window->empty()) load_window(number, line);
+  const bool has_task = line.window != nullptr && !line.window->empty();
+  set_head(number, line, has_task ? &line.window->front() : nullptr);
+  if (!has_task) line.window.reset();
+}
+
+bool TaskQueue::takes_part(uint32_t number, const Line& line) const {
+  const auto& key = keys_[line.key];
+  if (line.head == 0 || key.holds != 0 || !is_in_play(number, line.head)) return false;
+  const auto* rule = rule_of(key);
+  return rule == nullptr || rule->drain_below() == 0 || line.head < rule->drain_below();
+}
+
+// Brings the line's part in the order up to date.
+void TaskQueue::refresh(uint32_t number, Member member) {
+  auto& owner = level(number);
+  const auto& line = owner.lines[member];
+  const auto& key = keys_[line.key];
+  const bool takes_part = this->takes_part(number, line);
+  if (takes_part && !owner.domain.is_active(member)) {
+    owner.domain.activate(member, weight_of(key, line.head_weight), line.head);
+  } else if (takes_part) {
+    owner.domain.set_head(member, weight_of(key, line.head_weight), line.head);
+  } else if (owner.domain.is_active(member)) {
+    owner.domain.rest(member);
+  }
+}
+
+void TaskQueue::refresh_key(uint32_t key) {
+  for (uint32_t number = 1; number <= kLevels; ++number) {
+    const uint32_t line = keys_[key].lines[number - 1];
+    if (line != kNone) refresh(number, line);
+  }
+}
+
+// --- Tasks --------------------------------------------------------------------------------------
+
+Place TaskQueue::reserve(uint32_t number, const std::string& key) {
   FL_ASSERT(number >= 1 && number <= kLevels, "levels are clipped before they get here");
-  const Place place{number, next_seq_};
-  next_seq_ = next_seq_.next();
-  reserved_.insert(place.seq);
-  return place;
+  const uint64_t seq = next_seq_++;
+  reserved_.insert(seq);
+  return {number, key, TaskSeq(seq)};
 }
 
-void TaskQueue::add(Place place, const Task& task) {
-  auto& line = level(place.level);
-  reserved_.erase(place.seq);
-  const bool fits = line.on_disk == 0 && line.window.size() < window_tasks_max_;
-  if (fits || place.seq <= line.loaded_to) {
-    line.window.emplace(place.seq, task);
-    line.loaded_to = std::max(line.loaded_to, place.seq);
+void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
+  const uint64_t seq = place.seq.value();
+  reserved_.erase(seq);
+  const uint32_t key = get_key(place.key);
+  const Member member = get_line(place.level, key);
+  auto& owner = level(place.level);
+  auto& line = owner.lines[member];
+  ++size_;
+  ++owner.waiting;
+  ++epoch_of(seq).tasks[place.level - 1];
+  owner.added.count(now);
+  const bool fits =
+      line.beyond == 0 && (line.count() == 0 || in_memory_ < settings_.tasks_in_memory_max);
+  if (fits || seq <= line.loaded_to) {
+    if (line.window == nullptr) line.window = std::make_unique<Window>();
+    if (line.window->empty() || line.window->back().seq < place.seq) {
+      line.window->push_back({place.seq, task});
+    } else {
+      line.window->insert({place.seq, task});
+    }
+    ++in_memory_;
+    line.loaded_to = std::max(line.loaded_to, seq);
   } else {
-    ++line.on_disk;
+    ++line.beyond;
+  }
+  if (line.head != 0 && line.head < seq) return;
+  const Numbered head{place.seq, task};
+  set_head(place.level, line, &head);
+  refresh(place.level, member);
+}
+
+void TaskQueue::remove(const Place& place, TimeNs now) {
+  const uint64_t seq = place.seq.value();
+  if (picked_.contains(seq)) {
+    const Picked picked = picked_.extract(seq).mapped();
+    --level(picked.level).lines[picked.line].picks;
+    give_back(picked, now);
+    leave_epoch(picked.level, seq);
+    return;
+  }
+  const uint32_t key = find_key(place.key);
+  if (key == kNone || keys_[key].lines[place.level - 1] == kNone) return;
+  const Member member = keys_[key].lines[place.level - 1];
+  auto& owner = level(place.level);
+  auto& line = owner.lines[member];
+  if (line.window != nullptr && line.window->erase(place.seq)) {
+    --in_memory_;
+  } else if (line.beyond > 0) {
+    --line.beyond;
+  } else {
+    return;  // it was found missing when its rows were read
+  }
+  --size_;
+  --owner.waiting;
+  if (line.head == seq) {
+    find_head(place.level, line);
+    refresh(place.level, member);
+  }
+  leave_epoch(place.level, seq);
+  retire(place.level, member);
+}
+
+Numbered TaskQueue::pop_head(uint32_t number, Line& line) {
+  if (line.window == nullptr || line.window->empty()) load_window(number, line);
+  Numbered head;
+  if (line.window == nullptr || line.window->empty()) return head;
+  head = line.window->front();
+  line.window->pop_front();
+  --in_memory_;
+  --size_;
+  --level(number).waiting;
+  find_head(number, line);
+  return head;
+}
+
+// The member was taken out of the order by a pick or a charge: how does it go on?
+void TaskQueue::settle_picked(uint32_t number, Member member) {
+  auto& owner = level(number);
+  const auto& line = owner.lines[member];
+  const auto& key = keys_[line.key];
+  if (takes_part(number, line)) {
+    owner.domain.next(member, weight_of(key, line.head_weight), line.head);
+  } else {
+    owner.domain.rest(member);
   }
 }
 
-uint32_t TaskQueue::next_level() const {
+std::optional<Waiting> TaskQueue::pick(TimeNs now) {
+  if (!may_start(now)) return std::nullopt;
   for (uint32_t number = 1; number <= kLevels; ++number) {
-    const auto& line = levels_[number - 1];
-    if (!line.window.empty() || line.on_disk > 0) return number;
-  }
-  return kLevels + 1;
-}
-
-std::optional<Waiting> TaskQueue::pick() {
-  const uint32_t number = next_level();
-  if (number > kLevels) return std::nullopt;
-  auto& line = level(number);
-  if (line.window.empty()) return std::nullopt;
-  const auto head = line.window.begin();
-  const Waiting waiting{{number, head->first}, head->second};
-  line.window.erase(head);
-  picked_.emplace(waiting.place, waiting.task);
-  return waiting;
-}
-
-void TaskQueue::started(Place place) {
-  const auto erased = picked_.erase(place);
-  FL_ASSERT(erased == 1, "only a picked task can start");
-}
-
-void TaskQueue::put_back(const Waiting& waiting) {
-  // It may have been removed while it was out.
-  if (picked_.erase(waiting.place) == 1) {
-    level(waiting.place.level).window.emplace(waiting.place.seq, waiting.task);
-  }
-}
-
-void TaskQueue::remove(Place place) {
-  if (picked_.erase(place) == 1) return;
-  auto& line = level(place.level);
-  if (line.window.erase(place.seq) == 1) return;
-  if (place.seq > line.loaded_to && line.on_disk > 0) --line.on_disk;
-}
-
-std::optional<Place> TaskQueue::page_needed() const {
-  for (uint32_t number = 1; number <= kLevels; ++number) {
-    const auto& line = levels_[number - 1];
-    if (!line.window.empty()) return std::nullopt;
-    if (line.on_disk > 0) return Place{number, line.loaded_to};
+    auto& owner = level(number);
+    while (const auto found = owner.domain.pick()) {
+      const Member member = *found;
+      auto& line = owner.lines[member];
+      const uint32_t key = line.key;
+      // A limit that was lowered while the key waited.
+      if (!conforms(keys_[key], now)) {
+        owner.domain.rest(member);
+        owner.domain.undo(member);
+        recheck_key(key, now);
+        continue;
+      }
+      Numbered head = pop_head(number, line);
+      if (head.seq.value() == 0) {
+        owner.domain.rest(member);
+        owner.domain.undo(member);
+        continue;
+      }
+      Picked picked{number, member, head.task};
+      ++line.picks;
+      take_tokens(key, weight_of(keys_[key], head.task.weight), now, &picked);
+      // A hold that begins with this start must not find the member half in the order.
+      settle_picked(number, member);
+      after_start(key, now);
+      picked_.emplace(head.seq.value(), picked);
+      return Waiting{{number, keys_[key].name, head.seq}, head.task, size_};
+    }
   }
   return std::nullopt;
 }
 
-void TaskQueue::add_page(uint32_t number, const std::vector<Waiting>& rows, bool is_last) {
-  auto& line = level(number);
-  int64_t counted = 0;
-  for (const auto& row : rows) {
-    line.window.emplace(row.place.seq, row.task);
-    line.loaded_to = std::max(line.loaded_to, row.place.seq);
-    // A row may be read before its writer, on another thread, has said that it is there.
-    if (!reserved_.contains(row.place.seq)) ++counted;
-  }
-  // Nor is a row's end always known here first: what was read is the truth.
-  line.on_disk = is_last ? 0 : std::max<int64_t>(line.on_disk - counted, 0);
+void TaskQueue::started(const Place& place, TimeNs now) {
+  const auto found = picked_.find(place.seq.value());
+  if (found == picked_.end()) return;  // removed meanwhile
+  const Picked picked = found->second;
+  picked_.erase(found);
+  auto& owner = level(picked.level);
+  --owner.lines[picked.line].picks;
+  owner.domain.commit(picked.line);
+  count_dispatch(picked.level, owner.lines[picked.line].key, now);
+  leave_epoch(picked.level, place.seq.value());
+  retire(picked.level, picked.line);
 }
 
-void TaskQueue::set_on_disk(uint32_t number, int64_t tasks) { level(number).on_disk = tasks; }
+void TaskQueue::put_back(const Place& place, TimeNs now) {
+  const auto found = picked_.find(place.seq.value());
+  if (found == picked_.end()) return;  // removed while it was out
+  const Picked picked = found->second;
+  picked_.erase(found);
+  auto& owner = level(picked.level);
+  auto& line = owner.lines[picked.line];
+  --line.picks;
+  if (line.window == nullptr) line.window = std::make_unique<Window>();
+  const Numbered task{place.seq, picked.task};
+  line.window->insert(task);
+  ++in_memory_;
+  ++size_;
+  ++owner.waiting;
+  give_back(picked, now);
+  if (line.head != 0 && line.head < place.seq.value()) return;
+  set_head(picked.level, line, &task);
+  refresh(picked.level, picked.line);
+}
 
-int64_t TaskQueue::size() const {
-  int64_t tasks = 0;
-  for (const auto& line : levels_) tasks += static_cast<int64_t>(line.window.size()) + line.on_disk;
-  return tasks;
+// A start that did not happen costs nothing.
+void TaskQueue::give_back(const Picked& picked, TimeNs now) {
+  auto& owner = level(picked.level);
+  const uint32_t key = owner.lines[picked.line].key;
+  auto& entry = keys_[key];
+  owner.domain.undo(picked.line);
+  if (picked.limit > 0) bucket_.give_back(picked.limit);
+  if (picked.cost > 0) {
+    entry.arrival -= picked.cost;
+    mark_limiter(key);
+  }
+  if (picked.own_limit > 0) {
+    timed_.erase({entry.ready, key});
+    entry.ready -= Bucket::interval(picked.own_limit);
+    mark_limiter(key);
+  }
+  if (picked.is_running) {
+    --entry.running;
+    --running_;
+  }
+  recheck_key(key, now);
+  retire(picked.level, picked.line);
+}
+
+void TaskQueue::count_dispatch(uint32_t number, uint32_t key, TimeNs now) {
+  level(number).dispatched.count(now);
+  if (level(number).domain.is_prompt()) state_changed_ = true;  // whose turn is next
+  auto& entry = keys_[key];
+  ++entry.dispatched;
+  ++entry.recent;
+  recent_.push_back(key);
+  if (recent_.size() <= kRecent) return;
+  const uint32_t oldest = recent_.front();
+  recent_.pop_front();
+  --keys_[oldest].recent;
+  if (oldest != key) retire_key(oldest);
+}
+
+// --- Past the line ------------------------------------------------------------------------------
+
+bool TaskQueue::may_hand_over(uint32_t number, const std::string& key, TimeNs now) {
+  if (!may_start(now) || epochs_.size() > 1) return false;
+  for (uint32_t above = 1; above <= number; ++above) {
+    if (level(above).domain.actives() > 0) return false;
+  }
+  const uint32_t found = find_key(key);
+  if (const auto rule = rules_.keys().find(key);
+      rule != rules_.keys().end() && rule->second.drain_below() != 0) {
+    return false;
+  }
+  if (found != kNone) return keys_[found].holds == 0 && conforms(keys_[found], now);
+  // A key that nobody knows may still have rules.
+  if (key_clock_.is_frozen()) return false;
+  const auto rule = rules_.keys().find(key);
+  const bool has_rule = rule != rules_.keys().end();
+  if (has_rule && (rule->second.has_pause() ||
+                   (rule->second.has_running_max() && rule->second.running_max() == 0))) {
+    return false;
+  }
+  if (has_rule && rule->second.has_per_second() && !(rule->second.per_second() > 1e-9))
+    return false;
+  return !rules_.has_running_max_per_key() || rules_.running_max_per_key() > 0 ||
+         (has_rule && rule->second.has_running_max());
+}
+
+bool TaskQueue::hand_over_leaves_rows(uint32_t number) const {
+  return level(number).domain.members() > 0 || limit().has_value() || key_clock_.is_on() ||
+         !rules_.keys().empty();
+}
+
+void TaskQueue::hand_over(uint32_t number, const std::string& name, float weight, TimeNs now) {
+  const uint32_t key = get_key(name);
+  Picked picked;
+  level(number).added.count(now);
+  take_tokens(key, weight_of(keys_[key], weight), now, &picked);
+  if (level(number).domain.members() > 0) charge(number, name, weight, now);
+  after_start(key, now);
+  count_dispatch(number, key, now);
+}
+
+void TaskQueue::charge(uint32_t number, const std::string& name, float weight, TimeNs now) {
+  auto& owner = level(number);
+  if (owner.domain.members() == 0) return;  // nobody waits, nobody is owed anything
+  const uint32_t key = get_key(name);
+  const Member member = get_line(number, key);
+  owner.domain.charge(member, weight_of(keys_[key], weight));
+  settle_picked(number, member);
+  owner.domain.commit(member);
+  retire(number, member);
+}
+
+bool TaskQueue::is_idle() const {
+  return size_ == 0 && picked_.empty() && reserved_.empty() && running_ == 0;
+}
+
+uint32_t TaskQueue::next_level(TimeNs now) {
+  if (!may_start(now)) return kLevels + 1;
+  for (uint32_t number = 1; number <= kLevels; ++number) {
+    if (level(number).domain.actives() > 0) return number;
+  }
+  return kLevels + 1;
 }
 
 }  // namespace fairlead::queue

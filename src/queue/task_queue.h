@@ -2,95 +2,307 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "base/strong.h"
 #include "base/time.h"
+#include "model/model.pb.h"
+#include "queue/domain.h"
+#include "queue/limits.h"
+#include "queue/meter.h"
 #include "queue/priority.h"
+#include "queue/task.h"
+#include "queue/views.h"
+#include "queue/window.h"
 
 namespace fairlead::queue {
 
-// What the queue keeps of a waiting task: enough to find the run that it belongs to.
-struct Task {
-  std::array<char, 16> run{};
-  int64_t scheduled_id = 0;
-  uint64_t stamp = 0;
-  TimeNs created_ns = 0;
-  ShardId shard;
+// What a queue does where its rules say nothing, from the namespace's and the server's settings.
+struct Settings {
+  Order order = Order::kFair;
+  model::QueueRules::Transition transition = model::QueueRules::DRAIN;
+  bool is_prompt = false;
+  double client_weight_max = Weight::kMax;
+  bool ignore_client_weights = false;
+  bool counts_running = true;  // whoever is handed a task says when it is done with it
+  size_t tasks_in_memory_max = 128 * 1024;
+  friend bool operator==(const Settings&, const Settings&) = default;
 };
 
-// A task's place in its queue's order; also the tail of its row's key.
-struct Place {
-  uint32_t level = kDefaultLevel;
-  TaskSeq seq;
-  friend auto operator<=>(const Place&, const Place&) = default;
+// A change of a row of the queue. No value: the row goes.
+struct RowChange {
+  enum class Table : uint8_t { kAccount, kLimiter, kState };
+  Table table;
+  uint32_t level = 0;
+  std::string key;
+  std::optional<std::string> value;
 };
 
-struct Waiting {
-  Place place;
-  Task task;
-};
-
-// The waiting tasks of one queue, in the order in which they will be handed out.
+// The waiting tasks of one queue, and whose turn it is.
 //
-//   level 1   [seq 4][seq 9]                          heads in memory, the rest in rows
-//   level 2   empty
-//   level 3   [seq 1][seq 2] … [seq 1024] | 1025 …    `|`: everything beyond is only on disk
+//   level 1   key a  [4][9]               ┐
+//             key b  [7]                  ├ lines: heads in memory, the rest in rows
+//   level 3   key a  [1][2] … | 17 …      ┘ `|`: everything beyond is only on disk
 //
-// A pick is a proposal: the task stays counted until its owner says that the start was committed
-// (`started`), that nobody wants the task any more (`remove`) or that it goes back (`put_back`).
-// Places are never reused, and a task put back is where it was.
+// Levels are strict. Inside a level a Domain says which key is next; inside a key the oldest task
+// goes first. A key that is paused, throttled or at its cap takes no part, and delays nobody.
+//
+// A pick is a proposal: it ends with `started`, `put_back` or `remove`. What the queue has to
+// remember of committed starts is handed out by `take_rows`, to be written in the batch of the
+// start or before it.
 class TaskQueue {
  public:
-  // `next_seq` is beyond every row that the queue has on disk.
-  explicit TaskQueue(TaskSeq next_seq, size_t window_tasks_max = 1024)
-      : next_seq_(next_seq), window_tasks_max_(window_tasks_max) {}
+  TaskQueue(Backlog* backlog, Settings settings);
 
-  // Gives out the next place of a level, for the row that is about to be written there.
-  Place reserve(uint32_t level);
+  // Loading, in this order: rules, rows, then `loaded`.
+  void load_rules(const model::QueueRules& rules);
+  void load_state(const model::QueueState& state);
+  void load_task(uint32_t level, const std::string& key, const Numbered& task);
+  // Accounts before tasks or after them; both ways are the same.
+  void load_account(uint32_t level, const std::string& key, const model::AccountRow& row);
+  void load_limiter(const std::string& key, const model::LimiterRow& row);
+  void load_lease(const std::string& key);
+  void loaded(TimeNs now);
+
+  // Gives out the next place of a line, for the row that is about to be written there.
+  Place reserve(uint32_t level, const std::string& key);
   // The row at a reserved place is written: the task waits from now on.
-  void add(Place place, const Task& task);
+  void add(const Place& place, const Task& task, TimeNs now);
+  // Its row is gone, though no worker has it.
+  void remove(const Place& place, TimeNs now);
 
-  // The next task for a worker; none if all that waits is on disk (see `page_needed`) or nothing
-  // does.
-  std::optional<Waiting> pick();
-  // The level that `pick` would take from; kLevels + 1 if nothing waits.
-  uint32_t next_level() const;
+  std::optional<Waiting> pick(TimeNs now);
+  void started(const Place& place, TimeNs now);
+  void put_back(const Place& place, TimeNs now);
+  bool is_picked(const Place& place) const { return picked_.contains(place.seq.value()); }
 
-  void started(Place place);
-  void put_back(const Waiting& waiting);
-  // Takes the task out wherever it is: waiting, picked, or only on disk.
-  void remove(Place place);
+  // A new task may go to a worker without waiting here: nothing that waits has a better claim.
+  bool may_hand_over(uint32_t level, const std::string& key, TimeNs now);
+  // It does: its key pays as for any other start.
+  void hand_over(uint32_t level, const std::string& key, float weight, TimeNs now);
+  // Whether a hand-over leaves something to write.
+  bool hand_over_leaves_rows(uint32_t level) const;
+  // A task of this key goes out elsewhere, on a queue of one worker's own.
+  void charge(uint32_t level, const std::string& key, float weight, TimeNs now);
+  // A worker is done with a task of this key.
+  void release(const std::string& key, TimeNs now);
 
-  // A level whose next tasks are on disk, and after which place they begin.
-  std::optional<Place> page_needed() const;
-  // The next rows of that level, in order. Fewer than asked for means that there are no more.
-  void add_page(uint32_t level, const std::vector<Waiting>& rows, bool is_last);
-  // Says at load time that a level has rows on disk.
-  void set_on_disk(uint32_t level, int64_t tasks);
+  // Rows that must be written before, or with, the next start.
+  std::vector<RowChange> take_rows();
+  // Better write them at once, even without a start.
+  bool are_rows_due() const;
 
-  int64_t size() const;
-  // Waiting and not picked.
-  bool has_waiting(uint32_t most_urgent_to) const { return next_level() <= most_urgent_to; }
-  bool is_idle() const { return size() == 0 && picked_.empty() && reserved_.empty(); }
+  const model::QueueRules& rules() const { return rules_; }
+  // New rules; the queue adds what it has to remember. To be written as a row.
+  const model::QueueRules& set_rules(model::QueueRules rules, TimeNs now);
+  // The queue changed what it remembers with its rules since they were last taken.
+  bool rules_changed() const { return rules_changed_; }
+  const model::QueueRules& take_rules();
+  void set_settings(const Settings& settings, TimeNs now);
+  // Limit that workers ask for; nullopt: none do.
+  void set_worker_limit(std::optional<double> per_second, TimeNs now);
+  // Starts per second of the whole queue.
+  std::optional<double> limit() const;
+
+  // When something that is held back by time alone may go; kNever if nothing is.
+  TimeNs next_release(TimeNs now);
+  // The most urgent level with a task that may go now; kLevels + 1 if there is none.
+  uint32_t next_level(TimeNs now);
+  bool is_key_held(const std::string& key) const;
+
+  int64_t size() const { return size_; }
+  int64_t running() const { return running_; }
+  size_t keys() const { return keys_.used(); }
+  size_t throttled_keys() const { return throttled_keys_.size() + timed_.size(); }
+  bool is_idle() const;
+  size_t tasks_in_memory() const { return in_memory_; }
+
+  LevelView level_view(uint32_t level, TimeNs now);
+  std::optional<KeyView> key_view(const std::string& key, TimeNs now) const;
+  // Keys in order of their names after `after`; or those with most waiting.
+  std::vector<KeyView> list_keys(const std::string& after, size_t max, TimeNs now) const;
+  std::vector<KeyView> top_keys(size_t max, TimeNs now) const;
+  size_t recent() const { return recent_.size(); }
+  Standing standing(const Place& place, TimeNs now);
+  // The largest distance of a waiting key from its ideal share, in tasks. Looks at every key.
+  double lag_max() const;
+  bool is_limiting(TimeNs now) const {
+    return limited_at_ != 0 && now - limited_at_ < 30 * kSecond;
+  }
+
+  // More comes than goes.
+  bool grows(TimeNs now);
+  // What new tasks are ordered by, and whether older ones still go by another order.
+  Order order() const { return epochs_.back().order; }
+  bool is_draining() const { return epochs_.size() > 1; }
+
+  static constexpr size_t kRecent = 1000;
 
  private:
+  static constexpr uint32_t kNone = ~0U;
+
+  struct Line {
+    uint32_t key = kNone;
+    float head_weight = 0;
+    uint64_t head = 0;
+    TimeNs head_created = 0;
+    uint64_t loaded_to = 0;  // every waiting task up to here is in the window
+    int64_t beyond = 0;      // waiting tasks after it
+    std::unique_ptr<Window> window;
+    uint32_t picks = 0;  // out for a start that is not committed yet
+    int64_t count() const {
+      return beyond + (window == nullptr ? 0 : static_cast<int64_t>(window->size()));
+    }
+  };
   struct Level {
-    absl::btree_map<TaskSeq, Task> window;
-    TaskSeq loaded_to;    // every waiting task up to here is in the window
-    int64_t on_disk = 0;  // waiting tasks beyond it
+    Domain domain;
+    Slab<Line> lines;                          // numbered as the domain's members
+    absl::btree_map<int64_t, uint32_t> heads;  // by the second in which they were made
+    int64_t waiting = 0;
+    Meter added;
+    Meter dispatched;
+  };
+  struct Key {
+    std::string name;
+    std::array<uint32_t, kLevels> lines;
+    int64_t arrival = 0;
+    TimeNs ready = 0;
+    uint64_t dispatched = 0;
+    uint32_t running = 0;
+    uint32_t recent = 0;
+    uint32_t place = 0;  // in a heap of arrivals
+    uint8_t holds = 0;
+    enum class Arrival : uint8_t { kNone, kThrottled, kDebt } has_arrival = Arrival::kNone;
+    bool limiter_unsaved = false;
+    bool has_limiter_row = false;
+    Key() { lines.fill(kNone); }
+  };
+  struct ByArrival {
+    TaskQueue* queue;
+    bool before(const HeapEntry& a, const HeapEntry& b) const { return tag_before(a, b); }
+    void moved(uint32_t item, uint32_t place) const { queue->keys_[item].place = place; }
+  };
+  struct KeyHash {
+    using is_transparent = void;
+    const TaskQueue* queue;
+    size_t operator()(uint32_t key) const { return (*this)(queue->keys_[key].name); }
+    size_t operator()(std::string_view name) const { return absl::Hash<std::string_view>{}(name); }
+  };
+  struct KeyEqual {
+    using is_transparent = void;
+    const TaskQueue* queue;
+    bool operator()(uint32_t a, uint32_t b) const { return a == b; }
+    bool operator()(uint32_t a, std::string_view b) const { return queue->keys_[a].name == b; }
+    bool operator()(std::string_view a, uint32_t b) const { return queue->keys_[b].name == a; }
+  };
+  struct Picked {
+    uint32_t level = 0;
+    Member line = 0;
+    Task task;
+    double limit = 0;  // of the whole queue, when it was picked; 0: none
+    int64_t cost = 0;  // on the key clock
+    double own_limit = 0;
+    bool is_running = false;
+  };
+  struct Epoch {
+    Order order = Order::kFair;
+    uint64_t first_seq = 0;
+    bool per_level = false;
+    std::array<int64_t, kLevels> tasks{};
+    int64_t total() const;
   };
 
-  Level& level(uint32_t number) { return levels_[number - 1]; }
+  Level& level(uint32_t number) { return *levels_[number - 1]; }
+  const Level& level(uint32_t number) const { return *levels_[number - 1]; }
+  uint32_t find_key(std::string_view name) const;
+  uint32_t get_key(const std::string& name);
+  Member get_line(uint32_t number, uint32_t key);
+  Weight weight_of(const Key& key, float asked) const;
+  const model::QueueRules::KeyRule* rule_of(const Key& key) const;
 
-  std::array<Level, kLevels> levels_;
-  absl::btree_map<Place, Task> picked_;
-  absl::btree_set<TaskSeq> reserved_;  // places given out whose rows are still being written
-  TaskSeq next_seq_;
-  size_t window_tasks_max_;
+  // Lines.
+  bool load_window(uint32_t number, Line& line);
+  void set_head(uint32_t number, Line& line, const Numbered* head);
+  void find_head(uint32_t number, Line& line);
+  Numbered pop_head(uint32_t number, Line& line);
+  bool takes_part(uint32_t number, const Line& line) const;
+  void refresh(uint32_t number, Member member);
+  void refresh_key(uint32_t key);
+  void settle_picked(uint32_t number, Member member);
+  void retire(uint32_t number, Member member);
+  void retire_key(uint32_t key);
+
+  // Holds.
+  void hold(uint32_t key, uint8_t why);
+  void release_hold(uint32_t key, uint8_t why);
+  bool conforms(const Key& key, TimeNs now) const;
+  void take_tokens(uint32_t key, Weight weight, TimeNs now, Picked* picked);
+  void after_start(uint32_t key, TimeNs now);
+  void place_arrival(uint32_t key, bool is_throttled, TimeNs now);
+  void mark_limiter(uint32_t key);
+  void release_due(TimeNs now);
+  bool is_capped(const Key& key) const;
+  void recheck_key(uint32_t key, TimeNs now);
+  bool may_start(TimeNs now);
+  void count_dispatch(uint32_t number, uint32_t key, TimeNs now);
+  void give_back(const Picked& picked, TimeNs now);
+
+  // Orders.
+  Epoch& epoch_of(uint64_t seq);
+  size_t epoch_index(uint64_t seq) const;
+  bool is_in_play(uint32_t number, uint64_t seq) const;
+  void leave_epoch(uint32_t number, uint64_t seq);
+  void change_order();
+  Order asked_order() const;
+  bool is_prompt() const;
+  void find_current_epochs();
+  void rebuild(uint32_t number);
+  void refresh_all(uint32_t number);
+  void save_epochs();
+
+  KeyView view(uint32_t key, TimeNs now) const;
+
+  Backlog* const backlog_;
+  Settings settings_;
+  model::QueueRules rules_;
+  bool rules_changed_ = false;
+  bool state_changed_ = false;
+
+  std::array<std::unique_ptr<Level>, kLevels> levels_;
+  Slab<Key> keys_;
+  absl::flat_hash_set<uint32_t, KeyHash, KeyEqual> names_;
+  absl::flat_hash_map<uint64_t, Picked> picked_;
+  absl::btree_set<uint64_t> reserved_;      // places given out whose rows are still being written
+  std::vector<Epoch> epochs_;               // the first is drained before the next
+  std::array<size_t, kLevels> at_epoch_{};  // of each level
+  uint64_t next_seq_ = 1;
+  int64_t size_ = 0;
+  size_t in_memory_ = 0;
+
+  Bucket bucket_;
+  KeyClock key_clock_;
+  // Keys whose arrival is ahead of the clock: too far to start, or not.
+  Heap<ByArrival> throttled_keys_;
+  Heap<ByArrival> debts_;
+  absl::btree_set<std::pair<TimeNs, uint32_t>> timed_;
+  std::vector<uint32_t> limiters_unsaved_;
+  std::optional<double> worker_limit_;
+  TimeNs limited_at_ = 0;
+  int64_t running_ = 0;
+  std::deque<uint32_t> recent_;
+  // Until everything is loaded.
+  std::vector<std::tuple<uint32_t, uint32_t, Domain::Saved>> loading_;  // level, key, account
 };
 
 }  // namespace fairlead::queue

@@ -158,6 +158,19 @@ absl::Status check_together(const Config& config) {
 
 }  // namespace
 
+queue::Settings Config::Queues::settings() const {
+  queue::Settings settings;
+  settings.order = fairness == "on" ? queue::Order::kFair : queue::Order::kFifo;
+  settings.is_prompt = first_turn == "prompt";
+  settings.transition = transition == "drain"       ? model::QueueRules::DRAIN
+                        : transition == "immediate" ? model::QueueRules::IMMEDIATE
+                                                    : model::QueueRules::DRAIN_PER_LEVEL;
+  settings.client_weight_max = client_weight_max;
+  settings.ignore_client_weights = client_weights == "ignore";
+  settings.tasks_in_memory_max = tasks_in_memory_max;
+  return settings;
+}
+
 size_t Config::Engine::executor_threads(unsigned cores) const {
   return executors > 0 ? executors : std::max(1U, cores / 2);
 }

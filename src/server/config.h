@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "history/limits.h"
+#include "queue/task_queue.h"
 
 namespace fairlead::server {
 
@@ -46,6 +47,17 @@ struct Config {
     // the disk.
     size_t executor_threads(unsigned cores) const;
   };
+  // How task queues hand out work, unless their namespace or their own rules say otherwise.
+  struct Queues {
+    std::string fairness = "on";
+    std::string first_turn = "scheduled";
+    std::string transition = "drain";
+    uint32_t client_weight_max = 1000;
+    std::string client_weights = "honour";
+    size_t tasks_in_memory_max = 128 * 1024;
+
+    queue::Settings settings() const;
+  };
   struct Log {
     std::string level = "info";
     std::string format = "text";
@@ -54,6 +66,7 @@ struct Config {
   Server server;
   Engine engine;
   history::Limits limits;
+  Queues queues;
   Log log;
 
   // Pure: looks at its argument and nothing else. An error is InvalidArgument and begins with the

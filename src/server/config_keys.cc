@@ -45,6 +45,24 @@ std::string complain_of_format(std::string_view text) {
   return text == "text" || text == "json" ? "" : "is not one of text, json";
 }
 
+std::string complain_of_switch(std::string_view text) {
+  return text == "on" || text == "off" ? "" : "is not one of on, off";
+}
+
+std::string complain_of_first_turn(std::string_view text) {
+  return text == "scheduled" || text == "prompt" ? "" : "is not one of scheduled, prompt";
+}
+
+std::string complain_of_transition(std::string_view text) {
+  constexpr std::array kWays = {"drain", "drain-per-level", "immediate"};
+  if (std::find(kWays.begin(), kWays.end(), text) != kWays.end()) return "";
+  return "is not one of drain, drain-per-level, immediate";
+}
+
+std::string complain_of_client_weights(std::string_view text) {
+  return text == "honour" || text == "ignore" ? "" : "is not one of honour, ignore";
+}
+
 // ---- lines of the table -------------------------------------------------------------------------
 
 template <auto Section, auto Field>
@@ -75,9 +93,11 @@ constexpr ConfigKey text(std::string_view name, std::string (*complaint)(std::st
 using Server = Config::Server;
 using Engine = Config::Engine;
 using Limits = history::Limits;
+using Queues = Config::Queues;
 constexpr auto kServer = &Config::server;
 constexpr auto kEngine = &Config::engine;
 constexpr auto kLimits = &Config::limits;
+constexpr auto kQueues = &Config::queues;
 constexpr auto kLog = &Config::log;
 
 // In the order of the help and of fairlead.example.toml.
@@ -137,6 +157,24 @@ constexpr std::array kKeys = {
     number<kLimits, &Limits::workflow_task_heartbeat>(
         "limits.workflow_task_heartbeat_s", 1, 86'400,
         "How long local activities may prolong one workflow task, in seconds", kSecond),
+
+    text<kQueues, &Queues::fairness>(
+        "queues.fairness", complain_of_switch,
+        "on: tenants of a level share by weight; off: first come, first served"),
+    text<kQueues, &Queues::first_turn>(
+        "queues.first_turn", complain_of_first_turn,
+        "When a key that was idle gets its first task: scheduled (in turn) or prompt"),
+    text<kQueues, &Queues::transition>(
+        "queues.transition", complain_of_transition,
+        "What waits when fairness is switched: drain, drain-per-level or immediate"),
+    text<kQueues, &Queues::client_weights>(
+        "queues.client_weights", complain_of_client_weights,
+        "honour: the weight that a client sends counts; ignore: only overrides do"),
+    number<kQueues, &Queues::client_weight_max>("queues.client_weight_max", 1, 1000,
+                                                "The largest weight a client may claim"),
+    number<kQueues, &Queues::tasks_in_memory_max>(
+        "queues.tasks_in_memory_max", 0, 100'000'000,
+        "Waiting tasks that one queue keeps in memory; the others are read when their turn comes"),
 
     text<kLog, &Config::Log::level>("log.level", complain_of_level,
                                     "trace, debug, info, warn or error"),

@@ -1,5 +1,9 @@
 #include "shard/node.h"
 
+#include <algorithm>
+#include <mutex>
+#include <tuple>
+
 #include "absl/strings/numbers.h"
 #include "base/assert.h"
 #include "base/error.h"
@@ -36,6 +40,7 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.namespaces = &namespaces_;
     world.peers = this;
     world.cache_bytes = options_.cache_bytes / options_.shards;
+    world.queue_settings = options_.queue_settings;
     shards_.push_back(std::make_unique<Shard>(
         ShardId(i), parts_.executors[i % parts_.executors.size()], world, Random(random.next())));
   }
@@ -222,27 +227,61 @@ void Node::answer_query(std::string query_id, QueryAnswer answer, Reply<Done> re
 }
 
 void Node::describe_queue(QueueRef queue, Reply<QueueView> reply) {
-  reply(errors::unimplemented("queues are not described yet"));
+  auto& owner = shard(shard_of_queue(queue.ns, queue.kind, queue.name));
+  send(owner, &Shard::describe_queue, std::move(queue), std::move(reply));
 }
 
 void Node::change_rules(ChangeRules request, Reply<model::QueueRules> reply) {
-  reply(errors::unimplemented("queues have no rules yet"));
+  const auto& queue = request.queue;
+  auto& owner = shard(shard_of_queue(queue.ns, queue.kind, queue.name));
+  send(owner, &Shard::change_rules, std::move(request), std::move(reply));
 }
 
 void Node::list_keys(KeysRequest request, Reply<KeysView> reply) {
-  reply(errors::unimplemented("keys are not listed yet"));
+  const auto& queue = request.queue;
+  auto& owner = shard(shard_of_queue(queue.ns, queue.kind, queue.name));
+  send(owner, &Shard::list_keys, std::move(request), std::move(reply));
 }
 
 void Node::list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary>> reply) {
-  reply(errors::unimplemented("queues are not listed yet"));
+  struct Gathering {
+    std::mutex mutex;
+    size_t left = 0;
+    std::vector<QueueSummary> queues;
+    Reply<std::vector<QueueSummary>> reply;
+  };
+  auto gathering = std::make_shared<Gathering>();
+  gathering->left = shards_.size();
+  gathering->reply = std::move(reply);
+  for (auto& one : shards_) {
+    one->executor().post([&one = *one, request, gathering] {
+      one.list_queues(request, [gathering](absl::StatusOr<std::vector<QueueSummary>> part) {
+        std::unique_lock lock(gathering->mutex);
+        if (part.ok()) {
+          gathering->queues.insert(gathering->queues.end(), part->begin(), part->end());
+        }
+        if (--gathering->left > 0) return;
+        lock.unlock();
+        std::sort(gathering->queues.begin(), gathering->queues.end(),
+                  [](const QueueSummary& a, const QueueSummary& b) {
+                    return std::tie(a.queue.name, a.queue.kind) <
+                           std::tie(b.queue.name, b.queue.kind);
+                  });
+        gathering->reply(std::move(gathering->queues));
+      });
+    });
+  }
 }
 
 void Node::purge_key(PurgeKey request, Reply<Purged> reply) {
-  reply(errors::unimplemented("keys are not purged yet"));
+  const auto& queue = request.queue;
+  auto& owner = shard(shard_of_queue(queue.ns, queue.kind, queue.name));
+  send(owner, &Shard::purge_key, std::move(request), std::move(reply));
 }
 
 void Node::explain(ExplainRequest request, Reply<Explanation> reply) {
-  reply(errors::unimplemented("nothing is explained yet"));
+  auto& home = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(home, &Shard::explain, std::move(request), std::move(reply));
 }
 
 void Node::shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) {

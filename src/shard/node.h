@@ -24,6 +24,7 @@ struct NodeOptions {
   // Requests under way; beyond it the answer is RESOURCE_EXHAUSTED. Parked polls do not count.
   size_t requests_max = 20'000;
   history::Limits limits;
+  queue::Settings queue_settings;
 };
 
 // All shards of a store, behind the interface that doors use.

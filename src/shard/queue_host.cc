@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "base/assert.h"
 #include "store/keys.h"
 
 namespace fairlead::shard {
@@ -14,23 +13,10 @@ constexpr DurationNs kStickyPollerFresh = 10 * kSecond;
 // Polls of a worker that said goodbye are sent home for this long.
 constexpr DurationNs kGoodbye = 30 * kSecond;
 constexpr DurationNs kQueueIdle = 5 * kMinute;
-constexpr size_t kPageTasks = 512;
-
-queue::Task task_from_row(const model::TaskRow& row) {
-  queue::Task task;
-  FL_ASSERT(row.run().size() == task.run.size(), "a task's row names a run");
-  std::copy(row.run().begin(), row.run().end(), task.run.begin());
-  task.scheduled_id = row.scheduled_id();
-  task.stamp = row.stamp();
-  task.created_ns = row.created_ns();
-  task.shard = ShardId(static_cast<uint16_t>(row.shard()));
-  return task;
-}
-
-QueueAddress normal_of(const QueueAddress& queue) {
-  return {{queue.name.ns, queue.name.type, queue.normal}, queue.normal};
-}
-
+// A limit that no worker has asked for lately is none.
+constexpr DurationNs kWorkerLimit = 60 * kSecond;
+constexpr DurationNs kPollerHistory = 5 * kMinute;
+constexpr size_t kPollersMax = 1000;
 }  // namespace
 
 void Poll::answer_empty() {
@@ -62,45 +48,27 @@ QueueHost::Line& QueueHost::line(const QueueAddress& queue) {
   return queue.is_sticky() ? owner.sticky[queue.name.name] : owner.normal;
 }
 
-queue::TaskQueue& QueueHost::tasks(const QueueAddress& queue) { return load(queue, line(queue)); }
-
-queue::TaskQueue& QueueHost::load(const QueueAddress& queue, Line& line) {
-  if (line.tasks != nullptr) return *line.tasks;
-  std::array<int64_t, queue::kLevels + 1> on_disk{};
-  TaskSeq last;
-  const auto range = store::keys::tasks(env_.shard, queue.name);
-  const auto status =
-      env_.store->scan(range.begin, range.end, [&](std::string_view key, std::string_view) {
-        const auto row = store::keys::parse_task(key);
-        ++on_disk[row.level];
-        last = std::max(last, row.seq);
-        return true;
-      });
-  FL_ASSERT(status.ok(), "the store can be read");
-  line.tasks = std::make_unique<queue::TaskQueue>(last.next());
-  for (uint32_t level = 1; level <= queue::kLevels; ++level) {
-    if (on_disk[level] > 0) line.tasks->set_on_disk(level, on_disk[level]);
+StoredQueue& QueueHost::load(const QueueAddress& queue, Line& line) {
+  if (queue.is_sticky()) {
+    if (line.stored == nullptr) {
+      // One worker's own queue: first come, first served.
+      line.settings.order = queue::Order::kFifo;
+      line.settings.counts_running = false;
+      line.stored = std::make_unique<StoredQueue>(env_.store, env_.shard, queue.name, line.settings,
+                                                  env_.clock->now());
+    }
+    return *line.stored;
   }
-  return *line.tasks;
-}
-
-void QueueHost::page_in(const QueueAddress& queue, queue::TaskQueue& tasks) {
-  while (const auto after = tasks.page_needed()) {
-    const auto level = static_cast<uint8_t>(after->level);
-    const auto range = store::keys::task_level(env_.shard, queue.name, level);
-    std::vector<queue::Waiting> rows;
-    const auto status = env_.store->scan(
-        store::keys::task(env_.shard, queue.name, level, after->seq.next()), range.end,
-        [&](std::string_view key, std::string_view value) {
-          model::TaskRow row;
-          FL_ASSERT(row.ParseFromArray(value.data(), static_cast<int>(value.size())),
-                    "a task's row is a task");
-          rows.push_back({{after->level, store::keys::parse_task(key).seq}, task_from_row(row)});
-          return rows.size() < kPageTasks;
-        });
-    FL_ASSERT(status.ok(), "the store can be read");
-    tasks.add_page(after->level, rows, rows.size() < kPageTasks);
+  auto settings = env_.settings(queue.name);
+  if (line.stored == nullptr) {
+    line.settings = settings;
+    line.stored = std::make_unique<StoredQueue>(env_.store, env_.shard, queue.name, settings,
+                                                env_.clock->now());
+  } else if (line.settings != settings) {
+    line.settings = settings;
+    line.stored->tasks().set_settings(settings, env_.clock->now());
   }
+  return *line.stored;
 }
 
 bool QueueHost::is_live(const Line& line) const {
@@ -108,34 +76,105 @@ bool QueueHost::is_live(const Line& line) const {
   return !line.polls.empty() || line.last_poll + kStickyPollerFresh > env_.clock->now();
 }
 
-QueueHost::Offered QueueHost::offer(const QueueAddress& queue, uint32_t level) {
+QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
+                                    store::WriteBatch* batch) {
   Offered offered;
+  const TimeNs now = env_.clock->now();
+  const uint32_t level = queue::effective_level(priority);
+  const auto& key = priority.fairness_key();
+  const auto normal = queue.normal_queue();
+  auto& account = stored(normal);
   auto& target = line(queue);
-  if (queue.is_sticky() && !is_live(target)) return offered;
-  auto& waiting = load(queue, target);
+  if (queue.is_sticky() && (!is_live(target) || account.tasks().is_key_held(key))) return offered;
+  auto& own = queue.is_sticky() ? load(queue, target) : account;
+  const bool is_free = batch != nullptr || !account.tasks().hand_over_leaves_rows(level);
   // Handed over at once only if no waiting task has a better claim.
-  if (!waiting.has_waiting(level)) {
+  if (is_free && own.tasks().may_hand_over(level, key, now)) {
     offered.poll = take_poll(queue);
     if (offered.poll != nullptr) {
+      if (queue.is_sticky()) {
+        account.tasks().charge(level, key, priority.fairness_weight(), now);
+      } else {
+        account.tasks().hand_over(level, key, priority.fairness_weight(), now);
+      }
+      if (batch != nullptr) account.add_rows(batch);
+      offered.poll->delta = advise(target, *offered.poll, now, false);
       offered.poll_from_sticky = queue.is_sticky();
       return offered;
     }
   }
-  offered.place = waiting.reserve(level);
+  offered.place = own.tasks().reserve(level, key);
+  // What a queue is to remember of its order is known before its first task waits.
+  if (!queue.is_sticky() && own.tasks().rules_changed()) {
+    store::WriteBatch rules;
+    own.add_rules(&rules);
+    env_.write(rules);
+  }
   return offered;
 }
 
-void QueueHost::add(const QueueAddress& queue, queue::Place place, const queue::Task& task) {
-  auto& waiting = tasks(queue);
-  waiting.add(place, task);
+void QueueHost::add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task) {
+  tasks(queue).add(place, task, env_.clock->now());
   // A poll may have been parked between the reservation and now.
-  if (auto poll = take_poll(queue)) {
-    if (!hand_out(poll, queue)) park(std::move(poll));
-  }
+  serve(queue);
 }
 
-void QueueHost::remove(const QueueAddress& queue, queue::Place place) {
-  tasks(queue).remove(place);
+void QueueHost::remove(const QueueAddress& queue, const queue::Place& place) {
+  auto& owner = stored(queue);
+  owner.tasks().remove(place, env_.clock->now());
+  write_due_rows(owner);
+}
+
+void QueueHost::charge(const QueueAddress& queue, const model::Priority& priority,
+                       store::WriteBatch* batch) {
+  auto& account = stored(queue.normal_queue());
+  account.tasks().charge(queue::effective_level(priority), priority.fairness_key(),
+                         priority.fairness_weight(), env_.clock->now());
+  if (batch != nullptr) account.add_rows(batch);
+}
+
+void QueueHost::release(const QueueAddress& queue, const std::string& key) {
+  auto& owner = stored(queue);
+  owner.tasks().release(key, env_.clock->now());
+  write_due_rows(owner);
+  serve(queue);
+}
+
+void QueueHost::write_due_rows(StoredQueue& queue) {
+  if (!queue.tasks().are_rows_due()) return;
+  store::WriteBatch batch;
+  queue.add_rows(&batch);
+  if (!batch.empty()) env_.write(batch);
+}
+
+void QueueHost::serve(const QueueAddress& queue) {
+  while (auto poll = take_poll(queue)) {
+    if (hand_out(poll, queue)) continue;
+    park(std::move(poll));
+    break;
+  }
+  watch(queue, line(queue));
+}
+
+// Somebody waits and something is held back by time alone: look again when that has passed.
+void QueueHost::watch(const QueueAddress& queue, Line& line) {
+  if (queue.is_sticky() || line.stored == nullptr) return;
+  const bool has_poll = !line.polls.empty() || !family(queue).sticky_polls.empty();
+  const TimeNs next = has_poll ? line.stored->tasks().next_release(env_.clock->now()) : kNever;
+  if (next == line.alarm_at) return;
+  if (line.alarm_at != kNever) env_.alarms->cancel(line.alarm);
+  line.alarm_at = next;
+  if (next == kNever) return;
+  line.alarm = env_.alarms->set(next, [this, queue] { line_alarm(queue); });
+}
+
+void QueueHost::line_alarm(const QueueAddress& queue) {
+  auto& owner = line(queue);
+  owner.alarm_at = kNever;
+  auto& waiting = load(queue, owner);
+  waiting.tasks().next_level(env_.clock->now());  // lets go whom time has released
+  write_due_rows(waiting);
+  serve(queue);
 }
 
 PollPtr QueueHost::take_poll(const QueueAddress& queue) {
@@ -186,10 +225,10 @@ bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
     env_.dispatch_query(std::move(poll), queue, query);
     return true;
   }
-  auto& waiting = load(queue, target);
-  page_in(queue, waiting);
-  const auto next = waiting.pick();
+  auto& waiting = load(queue, target).tasks();
+  const auto next = waiting.pick(env_.clock->now());
   if (!next.has_value()) return false;
+  poll->delta = advise(target, *poll, next->task.created_ns, true);
   env_.dispatch(std::move(poll), queue, *next);
   return true;
 }
@@ -205,23 +244,67 @@ void QueueHost::poll(PollPtr poll) {
   auto& target = line(queue);
   target.last_poll = now;
   target.is_released = false;
+  if (poll->arrived_ns == 0) poll->arrived_ns = now;
+  remember_poller(target, poll->request);
   if (queue.is_sticky()) {
-    const auto normal = normal_of(queue);
+    const auto normal = queue.normal_queue();
     const bool own_first =
-        !target.queries.empty() || load(queue, target).next_level() <= tasks(normal).next_level();
+        !target.queries.empty() || tasks(queue).next_level(now) <= tasks(normal).next_level(now);
     if (own_first && hand_out(poll, queue)) return;
     if (hand_out(poll, normal)) return;
   }
   if (hand_out(poll, queue)) return;
   park(std::move(poll));
+  const auto normal = queue.normal_queue();
+  watch(normal, line(normal));
 }
 
-void QueueHost::started(const QueueAddress& queue, queue::Place place) {
-  tasks(queue).started(place);
+void QueueHost::remember_poller(Line& line, const PollRequest& request) {
+  const TimeNs now = env_.clock->now();
+  const auto& asked = request.max_tasks_per_second;
+  if (line.pollers.size() < kPollersMax || line.pollers.contains(request.identity)) {
+    line.pollers[request.identity] = {now, asked};
+  }
+  if (request.kind != model::ACTIVITY_TASK) return;
+  if (asked.has_value()) {
+    line.limit_carried = now;
+    load({{request.ns, static_cast<uint8_t>(request.kind), request.queue.name()},
+          request.queue.name()},
+         line)
+        .tasks()
+        .set_worker_limit(*asked < queue::kSystemLimit ? asked : std::nullopt, now);
+  } else if (line.limit_carried != 0 && line.limit_carried + kWorkerLimit < now) {
+    line.limit_carried = 0;
+    if (line.stored != nullptr) line.stored->tasks().set_worker_limit(std::nullopt, now);
+  }
 }
 
-void QueueHost::stale(PollPtr poll_out, const QueueAddress& queue, queue::Place place) {
-  tasks(queue).remove(place);
+// How a worker should change the number of its polls.
+int QueueHost::advise(Line& line, const Poll& poll, TimeNs task_created, bool from_backlog) {
+  const TimeNs now = env_.clock->now();
+  if (!from_backlog && now - poll.arrived_ns >= kSecond) return -1;
+  if (line.stored == nullptr || !line.advice.is_ready(now, 10)) return 0;
+  auto& waiting = line.stored->tasks();
+  if (waiting.is_limiting(now)) return 0;
+  const bool is_behind = waiting.size() > 0 && now - task_created > 200 * kMillisecond;
+  if (!is_behind && !waiting.grows(now)) return 0;
+  line.advice.take(now, 10);
+  return 1;
+}
+
+void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting,
+                        store::WriteBatch* batch) {
+  const TimeNs now = env_.clock->now();
+  tasks(queue).started(waiting.place, now);
+  auto& account = stored(queue.normal_queue());
+  if (queue.is_sticky()) {
+    account.tasks().charge(waiting.place.level, waiting.place.key, waiting.task.weight, now);
+  }
+  account.add_rows(batch);
+}
+
+void QueueHost::stale(PollPtr poll_out, const QueueAddress& queue, const queue::Place& place) {
+  remove(queue, place);
   poll(std::move(poll_out));
 }
 
@@ -256,6 +339,9 @@ void QueueHost::shut_down_worker(const ShutdownWorkerRequest& request) {
     std::sort(ended.begin(), ended.end());
     for (const uint64_t number : ended) end_poll(number);
   }
+  for (auto& [name, owner] : families_) {
+    if (name.ns == request.ns) owner->normal.pollers.erase(request.identity);
+  }
   if (request.sticky_queue.empty()) return;
   std::vector<queue::Task> lost;
   for (auto& [name, owner] : families_) {
@@ -264,16 +350,8 @@ void QueueHost::shut_down_worker(const ShutdownWorkerRequest& request) {
     if (sticky == owner->sticky.end()) continue;
     sticky->second.is_released = true;
     const QueueAddress queue{{name.ns, name.type, request.sticky_queue}, name.name};
-    auto& waiting = load(queue, sticky->second);
-    page_in(queue, waiting);
-    std::vector<queue::Waiting> picked;
-    while (const auto next = waiting.pick()) {
-      picked.push_back(*next);
-      lost.push_back(next->task);
-      page_in(queue, waiting);
-    }
     // They stay where they are until their runs move them.
-    for (const auto& task : picked) waiting.put_back(task);
+    for (const auto& task : load(queue, sticky->second).all_tasks()) lost.push_back(task.task);
   }
   std::sort(lost.begin(), lost.end(), [](const auto& a, const auto& b) { return a.run < b.run; });
   for (const auto& task : lost) env_.sticky_lost(task);
@@ -290,15 +368,23 @@ void QueueHost::sweep() {
   const TimeNs now = env_.clock->now();
   const auto is_idle = [&](const Line& line) {
     return line.polls.empty() && line.queries.empty() && line.last_poll + kQueueIdle < now &&
-           (line.tasks == nullptr || line.tasks->is_idle());
+           line.pollers.empty() && (line.stored == nullptr || line.stored->tasks().is_idle());
+  };
+  const auto forget_pollers = [&](Line& line) {
+    absl::erase_if(line.pollers, [&](const auto& entry) {
+      return entry.second.last_access + kPollerHistory < now;
+    });
   };
   for (auto at = families_.begin(); at != families_.end();) {
     auto& owner = *at->second;
+    forget_pollers(owner.normal);
+    for (auto& [name, line] : owner.sticky) forget_pollers(line);
     for (auto sticky = owner.sticky.begin(); sticky != owner.sticky.end();) {
       sticky = is_idle(sticky->second) ? owner.sticky.erase(sticky) : std::next(sticky);
     }
     const bool empty = owner.sticky.empty() && is_idle(owner.normal);
     if (empty) {
+      if (owner.normal.alarm_at != kNever) env_.alarms->cancel(owner.normal.alarm);
       families_.erase(at++);
     } else {
       ++at;
@@ -308,7 +394,5 @@ void QueueHost::sweep() {
     at = at->second <= now ? ended_workers_.erase(at) : std::next(at);
   }
 }
-
-int64_t QueueHost::backlog(const QueueAddress& queue) { return tasks(queue).size(); }
 
 }  // namespace fairlead::shard

@@ -14,7 +14,9 @@
 #include "base/queue_name.h"
 #include "queue/task_queue.h"
 #include "shard/alarms.h"
+#include "shard/queue_requests.h"
 #include "shard/requests.h"
+#include "shard/stored_queue.h"
 #include "store/store.h"
 
 namespace fairlead::shard {
@@ -25,6 +27,8 @@ struct Poll {
   PollRequest request;
   std::variant<Reply<WorkflowTask>, Reply<ActivityTask>> reply;
   Alarms::Handle alarm{};
+  TimeNs arrived_ns = 0;
+  int delta = 0;  // advice to its worker: more polls, fewer, or nothing said
 
   void answer_empty();
 };
@@ -35,6 +39,8 @@ struct QueueAddress {
   QueueName name;      // the queue itself, sticky or not
   std::string normal;  // the queue that everyone polls; equal to name.name unless sticky
   bool is_sticky() const { return name.name != normal; }
+  // The queue that pays for, and rules, what goes out here.
+  QueueAddress normal_queue() const { return {{name.ns, name.type, normal}, normal}; }
 };
 QueueAddress address_of(NamespaceNum ns, model::TaskKind kind, const model::QueueTarget& target);
 
@@ -60,6 +66,10 @@ class QueueHost {
     std::function<void(PollPtr, QueueAddress, DirectQuery)> dispatch_query;
     // A sticky queue died with this task waiting in it.
     std::function<void(const queue::Task&)> sticky_lost;
+    // Rows of queues that belong to no step.
+    std::function<void(const store::WriteBatch&)> write;
+    // What the server and the namespace say about a queue.
+    std::function<queue::Settings(const QueueName&)> settings;
   };
   explicit QueueHost(Env env) : env_(std::move(env)) {}
 
@@ -69,11 +79,18 @@ class QueueHost {
     bool poll_from_sticky = false;
     std::optional<queue::Place> place;
   };
-  Offered offer(const QueueAddress& queue, uint32_t level);
+  // `batch` is that of the step which makes the task, if it is written before anything else happens
+  // to the queue; without it a task whose start the queue has to remember must wait.
+  Offered offer(const QueueAddress& queue, const model::Priority& priority,
+                store::WriteBatch* batch);
   // The row at a reserved place is written.
-  void add(const QueueAddress& queue, queue::Place place, const queue::Task& task);
-  // The task's row is (being) erased.
-  void remove(const QueueAddress& queue, queue::Place place);
+  void add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task);
+  // The task's row was erased.
+  void remove(const QueueAddress& queue, const queue::Place& place);
+  // A worker takes a workflow task along without asking the queue: its key pays all the same.
+  void charge(const QueueAddress& queue, const model::Priority& priority, store::WriteBatch* batch);
+  // A worker is done with a task of this key.
+  void release(const QueueAddress& queue, const std::string& key);
 
   // False if the sticky queue is dead.
   bool offer_query(const QueueAddress& queue, DirectQuery query);
@@ -81,9 +98,20 @@ class QueueHost {
 
   void poll(PollPtr poll);
   void cancel_poll(uint64_t number);
-  // Answers to `dispatch`.
-  void started(const QueueAddress& queue, queue::Place place);
-  void stale(PollPtr poll, const QueueAddress& queue, queue::Place place);
+  // Answers to `dispatch`. A start is told before its batch is written, which nothing may precede
+  // that concerns the queue.
+  void started(const QueueAddress& queue, const queue::Waiting& waiting, store::WriteBatch* batch);
+  void stale(PollPtr poll, const QueueAddress& queue, const queue::Place& place);
+
+  // Questions and orders of operators, to normal queues.
+  QueueView describe(const QueueAddress& queue);
+  absl::StatusOr<model::QueueRules> change_rules(const QueueAddress& queue, ChangeRules& request);
+  KeysView list_keys(const QueueAddress& queue, const KeysRequest& request);
+  QueueSummary summarize(const QueueAddress& queue);
+  std::vector<queue::Waiting> tasks_of(const QueueAddress& queue, const std::string& key);
+  void explain(const QueueAddress& queue, const queue::Place& place, Explanation* explanation);
+  // Queues of a namespace that are in use or have rows.
+  std::vector<QueueAddress> queues(NamespaceNum ns) const;
 
   // A worker is going away: its polls end, its sticky queue is given up.
   void shut_down_worker(const ShutdownWorkerRequest& request);
@@ -91,16 +119,26 @@ class QueueHost {
   // Forgets queues that nobody has used for a while.
   void sweep();
 
-  int64_t backlog(const QueueAddress& queue);
+  int64_t backlog(const QueueAddress& queue) { return tasks(queue).size(); }
   size_t parked() const { return parked_.size(); }
 
  private:
+  struct Poller {
+    TimeNs last_access = 0;
+    std::optional<double> max_tasks_per_second;
+  };
   struct Line {
-    std::unique_ptr<queue::TaskQueue> tasks;
+    std::unique_ptr<StoredQueue> stored;
+    queue::Settings settings;
     absl::btree_set<uint64_t> polls;
     std::deque<DirectQuery> queries;
     TimeNs last_poll = 0;
     bool is_released = false;
+    absl::btree_map<std::string, Poller> pollers;
+    TimeNs limit_carried = 0;  // when a poll last asked for a limit
+    TimeNs alarm_at = kNever;
+    Alarms::Handle alarm{};
+    queue::Bucket advice;
   };
   struct Family {
     Line normal;
@@ -110,9 +148,16 @@ class QueueHost {
 
   Family& family(const QueueAddress& queue);
   Line& line(const QueueAddress& queue);
-  queue::TaskQueue& tasks(const QueueAddress& queue);
-  queue::TaskQueue& load(const QueueAddress& queue, Line& line);
-  void page_in(const QueueAddress& queue, queue::TaskQueue& tasks);
+  StoredQueue& stored(const QueueAddress& queue) { return load(queue, line(queue)); }
+  queue::TaskQueue& tasks(const QueueAddress& queue) { return stored(queue).tasks(); }
+  StoredQueue& load(const QueueAddress& queue, Line& line);
+  // Hands out all that may go, and sets an alarm for what may go later.
+  void serve(const QueueAddress& queue);
+  void watch(const QueueAddress& queue, Line& line);
+  void line_alarm(const QueueAddress& queue);
+  void write_due_rows(StoredQueue& queue);
+  void remember_poller(Line& line, const PollRequest& request);
+  int advise(Line& line, const Poll& poll, TimeNs task_created, bool from_backlog);
   bool is_live(const Line& line) const;
   void park(PollPtr poll);
   // Takes a parked poll out of everywhere.

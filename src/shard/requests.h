@@ -257,6 +257,7 @@ struct ShutdownWorkerRequest {
   std::string sticky_queue;
   std::string task_queue;
   std::string worker_instance_key;
+  std::string identity;
 };
 
 }  // namespace fairlead::shard

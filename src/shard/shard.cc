@@ -1,5 +1,7 @@
 #include "shard/shard.h"
 
+#include <algorithm>
+
 #include "base/assert.h"
 #include "base/error.h"
 #include "history/deadlines.h"
@@ -43,6 +45,8 @@ Shard::Shard(ShardId id, Executor* executor, World world, Random random)
               [this](const queue::Task& task) {
                 run_on(task.shard, [task](Shard& shard) { shard.release_sticky_task(task); });
               },
+          .write = [this](const store::WriteBatch& batch) { world_.commits->write(batch); },
+          .settings = [this](const QueueName& queue) { return settings_of(queue); },
       }) {}
 
 void Shard::open() {
@@ -71,6 +75,28 @@ void Shard::run_on(ShardId target, absl::AnyInvocable<void(Shard&)> job) {
 ShardId Shard::owner_of(const QueueAddress& queue) const {
   return world_.peers->shard_of_queue(queue.name.ns, static_cast<model::TaskKind>(queue.name.type),
                                       queue.normal);
+}
+
+// The namespace's data speak for its queues, as far as their rules do not.
+queue::Settings Shard::settings_of(const QueueName& queue) const {
+  auto settings = world_.queue_settings;
+  settings.counts_running = queue.type == model::ACTIVITY_TASK;
+  const auto row = world_.namespaces->find_by_num(queue.ns.value());
+  if (row == nullptr || row->data().empty()) return settings;
+  const auto said = [&](const char* name, const char* value) {
+    const auto found = row->data().find(name);
+    return found != row->data().end() && found->second == value;
+  };
+  if (said("fairlead.fairness", "on")) settings.order = queue::Order::kFair;
+  if (said("fairlead.fairness", "off")) settings.order = queue::Order::kFifo;
+  if (said("fairlead.first_turn", "prompt")) settings.is_prompt = true;
+  if (said("fairlead.first_turn", "scheduled")) settings.is_prompt = false;
+  if (said("fairlead.transition", "drain")) settings.transition = model::QueueRules::DRAIN;
+  if (said("fairlead.transition", "drain-per-level")) {
+    settings.transition = model::QueueRules::DRAIN_PER_LEVEL;
+  }
+  if (said("fairlead.transition", "immediate")) settings.transition = model::QueueRules::IMMEDIATE;
+  return settings;
 }
 
 DurationNs Shard::retention(const RunEntry& entry) const {
@@ -157,41 +183,92 @@ void Shard::drop_tasks(Step& step, Step::Part& part) {
   const NamespaceNum ns(part.entry->run.state.namespace_num());
   for (const auto& drop : part.tx.drops()) {
     const auto queue = address_of(ns, drop.kind, drop.place.queue());
-    const queue::Place place{drop.place.level(), TaskSeq(drop.place.seq())};
+    const queue::Place place{drop.place.level(), drop.place.fairness_key(),
+                             TaskSeq(drop.place.seq())};
     const ShardId owner = owner_of(queue);
-    step.batch.erase(
-        store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level), place.seq));
-    run_on(owner, [queue, place](Shard& shard) { shard.queues_.remove(queue, place); });
+    step.batch.erase(store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level),
+                                       place.key, place.seq));
+    step.after_write.push_back([this, owner, queue, place] {
+      run_on(owner, [queue, place](Shard& shard) {
+        shard.queues_.remove(queue, place);
+        shard.schedule_tick();
+      });
+    });
+  }
+  for (const auto& end : part.tx.lease_ends()) {
+    model::QueueTarget target;
+    target.set_name(end.lease.queue());
+    const auto queue = address_of(ns, model::ACTIVITY_TASK, target);
+    const ShardId owner = owner_of(queue);
+    step.batch.erase(store::keys::lease(owner, queue.name, part.entry->key, end.scheduled_id));
+    step.after_write.push_back([this, owner, queue, key = end.lease.fairness_key()] {
+      run_on(owner, [queue, key](Shard& shard) {
+        shard.queues_.release(queue, key);
+        shard.schedule_tick();
+      });
+    });
   }
 }
 
-// Offers the step's new tasks to their queues, one after the other. A queue on this executor
-// answers at once; for one elsewhere the step travels there and back, with its runs locked
-// meanwhile.
+// Counts the task as running, until somebody says that it is not.
+void Shard::lease(Step& step, Step::Part& part, const QueueAddress& queue, const std::string& key,
+                  int64_t scheduled_id) {
+  auto* activity = part.entry->run.find_activity(scheduled_id);
+  FL_ASSERT(activity != nullptr, "the activity was started in this step");
+  activity->mutable_lease()->set_queue(queue.name.name);
+  activity->mutable_lease()->set_fairness_key(key);
+  model::LeaseRow row;
+  row.set_fairness_key(key);
+  row.set_started_ns(part.tx.now);
+  step.batch.put(store::keys::lease(owner_of(queue), queue.name, part.entry->key, scheduled_id),
+                 row.SerializeAsString());
+}
+
+// Offers the step's new tasks to their queues, one after the other. For a queue on another executor
+// the step travels there and back, with its runs locked meanwhile; queues on this one come last and
+// answer at once, so that what they have to remember is written before anything else of theirs.
 void Shard::offer_tasks(StepPtr step) {
   for (auto& part : step->parts) {
     auto& offers = part->tx.offers();
-    while (part->next_offer < offers.size()) {
-      const history::TaskOffer offer = offers[part->next_offer];
+    const auto is_here = [&](const history::TaskOffer& offer) {
       const auto queue =
           address_of(NamespaceNum(part->entry->run.state.namespace_num()), offer.kind, offer.queue);
-      const uint32_t level = queue::effective_level(offer.priority);
-      Shard& owner = world_.peers->shard(owner_of(queue));
-      if (owner.executor().is_current()) {
-        settle_offer(*step, *part, offer, queue, owner.queues_.offer(queue, level));
-        continue;
-      }
-      auto* current = part.get();
-      owner.executor().post(
-          [this, &owner, current, offer, queue, level, step = std::move(step)]() mutable {
-            auto offered = owner.queues_.offer(queue, level);
-            executor_->post([this, current, offer, queue, offered = std::move(offered),
-                             step = std::move(step)]() mutable {
-              settle_offer(*step, *current, offer, queue, std::move(offered));
-              offer_tasks(std::move(step));
+      return world_.peers->shard(owner_of(queue)).executor().is_current();
+    };
+    std::stable_partition(offers.begin() + static_cast<std::ptrdiff_t>(part->next_offer),
+                          offers.end(),
+                          [&](const history::TaskOffer& offer) { return !is_here(offer); });
+  }
+  const bool starts_elsewhere =
+      step->start.has_value() && !world_.peers->shard(step->start->owner).executor().is_current();
+  for (const bool here : {false, true}) {
+    for (auto& part : step->parts) {
+      auto& offers = part->tx.offers();
+      while (part->next_offer < offers.size()) {
+        const history::TaskOffer offer = offers[part->next_offer];
+        const auto queue = address_of(NamespaceNum(part->entry->run.state.namespace_num()),
+                                      offer.kind, offer.queue);
+        Shard& owner = world_.peers->shard(owner_of(queue));
+        const bool is_here = owner.executor().is_current();
+        if (is_here && !here) break;
+        if (is_here) {
+          auto* batch = starts_elsewhere ? nullptr : &step->batch;
+          settle_offer(*step, *part, offer, queue,
+                       owner.queues_.offer(queue, offer.priority, batch));
+          continue;
+        }
+        auto* current = part.get();
+        owner.executor().post(
+            [this, &owner, current, offer, queue, step = std::move(step)]() mutable {
+              auto offered = owner.queues_.offer(queue, offer.priority, nullptr);
+              executor_->post([this, current, offer, queue, offered = std::move(offered),
+                               step = std::move(step)]() mutable {
+                settle_offer(*step, *current, offer, queue, std::move(offered));
+                offer_tasks(std::move(step));
+              });
             });
-          });
-      return;
+        return;
+      }
     }
   }
   write(std::move(step));
@@ -207,6 +284,9 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
         begin_taken_task(step, part, *offered.poll, offer.kind, offer.scheduled_id, offer.stamp,
                          offered.poll_from_sticky);
     FL_ASSERT(is_wanted, "a task is wanted in the step that makes it");
+    if (offer.kind == model::ACTIVITY_TASK) {
+      lease(step, part, queue, offer.priority.fairness_key(), offer.scheduled_id);
+    }
     answer_taken_task(step, part, std::move(offered.poll), offer.kind, offer.scheduled_id,
                       offered.poll_from_sticky, 0);
     return;
@@ -226,6 +306,7 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
   *place.mutable_queue() = offer.queue;
   place.set_level(offered.place->level);
   place.set_seq(offered.place->seq.value());
+  place.set_fairness_key(offered.place->key);
   if (offer.kind == model::WORKFLOW_TASK) {
     *run.state.mutable_workflow_task()->mutable_place() = std::move(place);
   } else {
@@ -241,13 +322,14 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
   row.set_created_ns(part.tx.now);
   const ShardId owner = owner_of(queue);
   step.batch.put(store::keys::task(owner, queue.name, static_cast<uint8_t>(offered.place->level),
-                                   offered.place->seq),
+                                   offered.place->key, offered.place->seq),
                  row.SerializeAsString());
   queue::Task task;
   std::copy(part.entry->key.begin(), part.entry->key.end(), task.run.begin());
   task.scheduled_id = offer.scheduled_id;
   task.stamp = offer.stamp;
   task.created_ns = part.tx.now;
+  task.weight = offer.priority.fairness_weight();
   task.shard = id_;
   step.after_write.push_back([this, owner, queue, place = *offered.place, task] {
     run_on(owner, [queue, place, task](Shard& shard) { shard.queues_.add(queue, place, task); });
@@ -257,7 +339,37 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
 void Shard::write(StepPtr step) {
   for (auto& part : step->parts) write_part(*step, *part);
   ++stats_.steps;
-  world_.commits->write(step->batch);
+  for (const auto& charge : step->charges) {
+    Shard& payer = world_.peers->shard(charge.owner);
+    if (payer.executor().is_current()) {
+      payer.queues_.charge(charge.queue, charge.priority, &step->batch);
+    } else {
+      payer.executor().post(
+          [&payer, charge] { payer.queues_.charge(charge.queue, charge.priority, nullptr); });
+    }
+  }
+  if (!step->start.has_value()) {
+    world_.commits->write(step->batch);
+    after_write(std::move(step));
+    return;
+  }
+  Shard& owner = world_.peers->shard(step->start->owner);
+  const auto commit = [&owner, commits = world_.commits](Step& ready) {
+    owner.queues_.started(ready.start->queue, ready.start->waiting, &ready.batch);
+    commits->write(ready.batch);
+  };
+  if (owner.executor().is_current()) {
+    commit(*step);
+    after_write(std::move(step));
+    return;
+  }
+  owner.executor().post([this, commit, step = std::move(step)]() mutable {
+    commit(*step);
+    executor_->post([this, step = std::move(step)]() mutable { after_write(std::move(step)); });
+  });
+}
+
+void Shard::after_write(StepPtr step) {
   for (auto& part : step->parts) {
     if (!part->entry->is_new) continue;
     part->entry->is_new = false;

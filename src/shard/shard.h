@@ -45,6 +45,7 @@ struct World {
   const NamespaceRegistry* namespaces = nullptr;
   Peers* peers = nullptr;
   size_t cache_bytes = 16 << 20;
+  queue::Settings queue_settings;
 };
 
 // Counters for operators; written by the shard's executor, read by anyone.
@@ -98,6 +99,13 @@ class Shard {
   void query_workflow(QueryRequest request, Reply<QueryResult> reply);
   void answer_query(const std::string& query_id, QueryAnswer answer, Reply<Done> reply);
 
+  void describe_queue(QueueRef queue, Reply<QueueView> reply);
+  void change_rules(ChangeRules request, Reply<model::QueueRules> reply);
+  void list_keys(KeysRequest request, Reply<KeysView> reply);
+  void list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary>> reply);
+  void purge_key(PurgeKey request, Reply<Purged> reply);
+  void explain(ExplainRequest request, Reply<Explanation> reply);
+
   void poll(PollPtr poll);
   void cancel_poll(uint64_t number);
   void shut_down_worker(const ShutdownWorkerRequest& request);
@@ -142,7 +150,10 @@ class Shard {
   void answer_taken_task(Step& step, Step::Part& part, PollPtr poll, model::TaskKind kind,
                          int64_t scheduled_id, bool from_sticky, int64_t backlog);
   void drop_tasks(Step& step, Step::Part& part);
+  void lease(Step& step, Step::Part& part, const QueueAddress& queue, const std::string& key,
+             int64_t scheduled_id);
   void write(StepPtr step);
+  void after_write(StepPtr step);
   void write_part(Step& step, Step::Part& part);
   void arm(Step& step, RunEntry& entry);
   void unlock(RunEntry& entry);
@@ -179,6 +190,10 @@ class Shard {
   // Activities. `then` gets the pending activity that the token means.
   template <typename T, typename Then>
   void with_activity(const TaskToken& token, bool must_be_started, Reply<T> reply, Then then);
+
+  void purge_task(const queue::Task& task, model::TaskKind kind, const PurgeKey& request,
+                  absl::AnyInvocable<void(bool)> done);
+  queue::Settings settings_of(const QueueName& queue) const;
 
   void create_run(StepPtr step, StartRequest request, Reply<StartResult> reply);
   void signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply);

@@ -99,13 +99,15 @@ void Shard::answer_taken_task(Step& step, Step::Part& part, PollPtr poll, model:
       ++stats_.workflow_tasks_started;
       auto answer = make_workflow_task(*entry, from_sticky);
       answer.backlog_hint = backlog;
+      answer.poller_delta = poll->delta;
       reply_after(*owner, [poll = std::move(poll), answer = std::move(answer)]() mutable {
         std::get<Reply<WorkflowTask>>(poll->reply)(std::move(answer));
       });
     } else {
       ++stats_.activity_tasks_started;
-      reply_after(*owner, [poll = std::move(poll),
-                           answer = make_activity_task(*entry, scheduled_id)]() mutable {
+      auto answer = make_activity_task(*entry, scheduled_id);
+      answer.poller_delta = poll->delta;
+      reply_after(*owner, [poll = std::move(poll), answer = std::move(answer)]() mutable {
         std::get<Reply<ActivityTask>>(poll->reply)(std::move(answer));
       });
     }
@@ -136,8 +138,8 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
     ++stats_.stale_tasks;
     run_on(owner, [held, queue, owner, place, commits = world_.commits](Shard& shard) {
       store::WriteBatch batch;
-      batch.erase(
-          store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level), place.seq));
+      batch.erase(store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level), place.key,
+                                    place.seq));
       commits->write(batch);
       shard.queues_.stale(std::move(*held), queue, place);
     });
@@ -154,13 +156,15 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
           stale();
           return;
         }
-        step->batch.erase(store::keys::task(
-            owner, queue.name, static_cast<uint8_t>(waiting.place.level), waiting.place.seq));
+        step->batch.erase(store::keys::task(owner, queue.name,
+                                            static_cast<uint8_t>(waiting.place.level),
+                                            waiting.place.key, waiting.place.seq));
+        if (kind == model::ACTIVITY_TASK) {
+          lease(*step, part, queue, waiting.place.key, waiting.task.scheduled_id);
+        }
         answer_taken_task(*step, part, std::move(*held), kind, waiting.task.scheduled_id,
-                          queue.is_sticky(), 0);
-        step->after_write.push_back([this, owner, queue, place = waiting.place] {
-          run_on(owner, [queue, place](Shard& shard) { shard.queues_.started(queue, place); });
-        });
+                          queue.is_sticky(), waiting.backlog);
+        step->start = Step::Start{owner, queue, waiting};
         finish(std::move(step));
       },
       stale);
@@ -273,6 +277,11 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
               tx, state.workflow_task().stamp(),
               {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
           ++stats_.workflow_tasks_started;
+          model::QueueTarget target;
+          target.set_name(state.task_queue());
+          const auto queue =
+              address_of(NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, target);
+          step->charges.push_back({owner_of(queue), queue, state.priority()});
           step->after_write.push_back([this, &entry, result] {
             if (entry.run.has_started_task()) result->new_task = make_workflow_task(entry, true);
           });

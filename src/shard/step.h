@@ -1,10 +1,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/executor.h"
 #include "history/transaction.h"
+#include "shard/queue_host.h"
 #include "shard/runs.h"
 #include "store/store.h"
 
@@ -20,7 +22,23 @@ struct Step {
     size_t next_offer = 0;
   };
 
+  // The start of a waiting task: its queue's owner adds to the batch what it has to remember, and
+  // nothing else of that queue may be written in between.
+  struct Start {
+    ShardId owner;
+    QueueAddress queue;
+    queue::Waiting waiting;
+  };
+  // A task that goes out without having waited in its queue, for which its key pays.
+  struct Charge {
+    ShardId owner;
+    QueueAddress queue;
+    model::Priority priority;
+  };
+
   std::vector<std::unique_ptr<Part>> parts;
+  std::optional<Start> start;
+  std::vector<Charge> charges;
   store::WriteBatch batch;
   // Run after the batch is written and before it is durable, on the shard's own executor: answers
   // that need the events of this very step are put together here.

@@ -17,6 +17,11 @@ constexpr char kEvents = 'E';
 constexpr char kRequestId = 'D';
 constexpr char kWakeup = 'W';
 constexpr char kTask = 'T';
+constexpr char kAccount = 'A';
+constexpr char kLimiter = 'K';
+constexpr char kLease = 'L';
+constexpr char kQueueRules = 'Q';
+constexpr char kQueueState = 'S';
 constexpr char kActivity = 'a';
 constexpr char kTimer = 't';
 
@@ -91,6 +96,7 @@ class Parser {
     rest_.remove_prefix(size);
     return text;
   }
+  std::string_view rest() const { return rest_; }
   void end() const { FL_ASSERT(rest_.empty(), "the key is too long"); }
 
  private:
@@ -103,10 +109,27 @@ Builder of_run(char table, ShardId shard, std::string_view run, size_t more) {
   return builder;
 }
 
-Builder of_queue(ShardId shard, const QueueName& queue) {
-  Builder builder(kTask, 19 + queue.name.size());
+Builder of_queue(char table, ShardId shard, const QueueName& queue, size_t more) {
+  Builder builder(table, 10 + queue.name.size() + more);
   builder.shard(shard).queue(queue);
   return builder;
+}
+
+Builder of_line(ShardId shard, const QueueName& queue, uint8_t level, std::string_view key) {
+  FL_ASSERT(key.size() <= std::numeric_limits<uint8_t>::max(),
+            "the doors limit a fairness key far below this");
+  auto builder = of_queue(kTask, shard, queue, 10 + key.size());
+  builder.number(level).number(static_cast<uint8_t>(key.size())).text(key);
+  return builder;
+}
+
+QueueName parse_queue(Parser& parser) {
+  parser.number<uint16_t>();
+  QueueName queue;
+  queue.ns = NamespaceNum(parser.number<uint32_t>());
+  queue.type = parser.number<uint8_t>();
+  queue.name = parser.text(parser.number<uint16_t>());
+  return queue;
 }
 
 }  // namespace
@@ -164,25 +187,90 @@ Wakeup parse_wakeup(std::string_view key) {
   return wakeup;
 }
 
-std::string task(ShardId shard, const QueueName& queue, uint8_t level, TaskSeq seq) {
-  return of_queue(shard, queue).number(level).number(seq.value()).key();
+std::string task(ShardId shard, const QueueName& queue, uint8_t level,
+                 std::string_view fairness_key, TaskSeq seq) {
+  return of_line(shard, queue, level, fairness_key).number(seq.value()).key();
 }
-Range task_level(ShardId shard, const QueueName& queue, uint8_t level) {
-  return of_queue(shard, queue).number(level).prefix();
+Range task_line(ShardId shard, const QueueName& queue, uint8_t level,
+                std::string_view fairness_key) {
+  return of_line(shard, queue, level, fairness_key).prefix();
 }
-Range tasks(ShardId shard, const QueueName& queue) { return of_queue(shard, queue).prefix(); }
+Range tasks(ShardId shard, const QueueName& queue) {
+  return of_queue(kTask, shard, queue, 0).prefix();
+}
 Range tasks(ShardId shard) { return Builder(kTask, 3).shard(shard).prefix(); }
 Task parse_task(std::string_view key) {
   Parser parser(key, kTask);
-  parser.number<uint16_t>();
   Task task;
-  task.queue.ns = NamespaceNum(parser.number<uint32_t>());
-  task.queue.type = parser.number<uint8_t>();
-  task.queue.name = parser.text(parser.number<uint16_t>());
+  task.queue = parse_queue(parser);
   task.level = parser.number<uint8_t>();
+  task.fairness_key = parser.text(parser.number<uint8_t>());
   task.seq = TaskSeq(parser.number<uint64_t>());
   parser.end();
   return task;
+}
+
+std::string account(ShardId shard, const QueueName& queue, uint8_t level,
+                    std::string_view fairness_key) {
+  return of_queue(kAccount, shard, queue, 1 + fairness_key.size())
+      .number(level)
+      .text(fairness_key)
+      .key();
+}
+Range accounts(ShardId shard, const QueueName& queue) {
+  return of_queue(kAccount, shard, queue, 0).prefix();
+}
+Account parse_account(std::string_view key) {
+  Parser parser(key, kAccount);
+  parse_queue(parser);
+  Account account;
+  account.level = parser.number<uint8_t>();
+  account.fairness_key = parser.rest();
+  return account;
+}
+
+std::string limiter(ShardId shard, const QueueName& queue, std::string_view fairness_key) {
+  return of_queue(kLimiter, shard, queue, fairness_key.size()).text(fairness_key).key();
+}
+Range limiters(ShardId shard, const QueueName& queue) {
+  return of_queue(kLimiter, shard, queue, 0).prefix();
+}
+std::string parse_limiter(std::string_view key) {
+  Parser parser(key, kLimiter);
+  parse_queue(parser);
+  return std::string(parser.rest());
+}
+
+std::string lease(ShardId shard, const QueueName& queue, std::string_view run,
+                  int64_t scheduled_event_id) {
+  return of_queue(kLease, shard, queue, 24).run(run).id(scheduled_event_id).key();
+}
+Range leases(ShardId shard, const QueueName& queue) {
+  return of_queue(kLease, shard, queue, 0).prefix();
+}
+Range leases(ShardId shard) { return Builder(kLease, 3).shard(shard).prefix(); }
+Lease parse_lease(std::string_view key) {
+  Parser parser(key, kLease);
+  Lease lease;
+  lease.queue = parse_queue(parser);
+  lease.run = parser.text(kRunBytes);
+  lease.scheduled_event_id = static_cast<int64_t>(parser.number<uint64_t>());
+  parser.end();
+  return lease;
+}
+
+std::string queue_rules(ShardId shard, const QueueName& queue) {
+  return of_queue(kQueueRules, shard, queue, 0).key();
+}
+Range queue_rules(ShardId shard) { return Builder(kQueueRules, 3).shard(shard).prefix(); }
+QueueName parse_queue_rules(std::string_view key) {
+  Parser parser(key, kQueueRules);
+  auto queue = parse_queue(parser);
+  parser.end();
+  return queue;
+}
+std::string queue_state(ShardId shard, const QueueName& queue) {
+  return of_queue(kQueueState, shard, queue, 0).key();
 }
 
 }  // namespace fairlead::store::keys

@@ -23,7 +23,14 @@
 //   E shard:2 run:16 first_event_id:8                         a batch of a run's history
 //   D shard:2 run:16 text                                     a request id that a run has seen
 //   W shard:2 at:8 run:16                                     a run wants to be woken at a time
-//   T shard:2 ns:4 type:1 length:2 name level:1 seq:8         a waiting task
+//   T <queue> level:1 length:1 fairness_key seq:8             a waiting task
+//   A <queue> level:1 fairness_key                            what a key has had in a level
+//   K <queue> fairness_key                                    when a key may be served again
+//   L <queue> run:16 scheduled_event_id:8                     a task that a worker has
+//   Q <queue>                                                 a queue's rules
+//   S <queue>                                                 a queue's changing state
+//
+// where <queue> is  shard:2 ns:4 type:1 length:2 name
 //
 // Integers are big-endian and unsigned, so the order of the bytes is the order of the numbers. A
 // text that something follows is preceded by its length: without it queue "a" would run into queue
@@ -66,15 +73,48 @@ struct Wakeup {
 };
 Wakeup parse_wakeup(std::string_view key);
 
-std::string task(ShardId shard, const QueueName& queue, uint8_t level, TaskSeq seq);
-Range task_level(ShardId shard, const QueueName& queue, uint8_t level);
+std::string task(ShardId shard, const QueueName& queue, uint8_t level,
+                 std::string_view fairness_key, TaskSeq seq);
+// The tasks of one fairness key in one level.
+Range task_line(ShardId shard, const QueueName& queue, uint8_t level,
+                std::string_view fairness_key);
 Range tasks(ShardId shard, const QueueName& queue);
 Range tasks(ShardId shard);
 struct Task {
   QueueName queue;
   uint8_t level = 0;
+  std::string fairness_key;
   TaskSeq seq;
 };
 Task parse_task(std::string_view key);
+
+std::string account(ShardId shard, const QueueName& queue, uint8_t level,
+                    std::string_view fairness_key);
+Range accounts(ShardId shard, const QueueName& queue);
+struct Account {
+  uint8_t level = 0;
+  std::string fairness_key;
+};
+Account parse_account(std::string_view key);
+
+std::string limiter(ShardId shard, const QueueName& queue, std::string_view fairness_key);
+Range limiters(ShardId shard, const QueueName& queue);
+std::string parse_limiter(std::string_view key);
+
+std::string lease(ShardId shard, const QueueName& queue, std::string_view run,
+                  int64_t scheduled_event_id);
+Range leases(ShardId shard, const QueueName& queue);
+Range leases(ShardId shard);
+struct Lease {
+  QueueName queue;
+  std::string run;
+  int64_t scheduled_event_id = 0;
+};
+Lease parse_lease(std::string_view key);
+
+std::string queue_rules(ShardId shard, const QueueName& queue);
+Range queue_rules(ShardId shard);
+QueueName parse_queue_rules(std::string_view key);
+std::string queue_state(ShardId shard, const QueueName& queue);
 
 }  // namespace fairlead::store::keys

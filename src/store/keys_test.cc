@@ -32,8 +32,15 @@ TEST(Keys, HaveTheirGoldenBytes) {
   EXPECT_EQ(request_id(shard, kRunA, "req"), "D\x01\x02"s + kRunA + "req");
   EXPECT_EQ(wakeup(shard, 0x1122334455667788, kRunA),
             "W\x01\x02\x11\x22\x33\x44\x55\x66\x77\x88"s + kRunA);
-  EXPECT_EQ(task(shard, kOrders, 3, TaskSeq(0x0a0b)),
-            "T\x01\x02\x00\x00\x00\x07\x02\x00\x06orders\x03\x00\x00\x00\x00\x00\x00\x0a\x0b"s);
+  const std::string orders = "\x01\x02\x00\x00\x00\x07\x02\x00\x06orders"s;
+  EXPECT_EQ(task(shard, kOrders, 3, "acme", TaskSeq(0x0a0b)),
+            "T" + orders + "\x03\x04"s + "acme" + "\x00\x00\x00\x00\x00\x00\x0a\x0b"s);
+  EXPECT_EQ(account(shard, kOrders, 3, "acme"), "A" + orders + "\x03" + "acme");
+  EXPECT_EQ(limiter(shard, kOrders, "acme"), "K" + orders + "acme");
+  EXPECT_EQ(lease(shard, kOrders, kRunA, 5),
+            "L" + orders + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
+  EXPECT_EQ(queue_rules(shard, kOrders), "Q" + orders);
+  EXPECT_EQ(queue_state(shard, kOrders), "S" + orders);
 }
 
 TEST(Keys, RangesHaveTheirGoldenBytes) {
@@ -48,14 +55,14 @@ TEST(Keys, RangesHaveTheirGoldenBytes) {
   EXPECT_EQ(tasks(shard), (Range{"T\x01\x02", "T\x01\x03"}));
   const std::string queue = "T\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
   EXPECT_EQ(tasks(shard, kOrders), (Range{queue + "s", queue + "t"}));
-  EXPECT_EQ(task_level(shard, kOrders, 3), (Range{queue + "s\x03", queue + "s\x04"}));
+  EXPECT_EQ(task_line(shard, kOrders, 3, "k"), (Range{queue + "s\x03\x01k", queue + "s\x03\x01l"}));
 }
 
 // The last of its kind has no successor of the same length: the range's end gets shorter instead.
 TEST(Keys, ARangeEndsAfterThePrefixThatIsAllOnes) {
   EXPECT_EQ(wakeups(ShardId(0xffff)), (Range{"W\xff\xff", "X"}));
-  EXPECT_EQ(task_level(ShardId(1), {NamespaceNum(0), 0, ""}, 0xff).end,
-            "T\x00\x01\x00\x00\x00\x00\x00\x00\x01"s);
+  EXPECT_EQ(tasks(ShardId(1), {NamespaceNum(0), 0, "\xff"}).end,
+            "T\x00\x01\x00\x00\x00\x00\x00\x00\x02"s);
 }
 
 bool contains(const Range& range, const std::string& key) {
@@ -74,9 +81,11 @@ TEST(Keys, AQueuesRangeHoldsItsOwnTasksOnly) {
   for (const QueueName& mine : queues) {
     for (const QueueName& other : queues) {
       for (const uint8_t level : {0, 1, 255}) {
-        const std::string key = task(shard, other, level, TaskSeq(UINT64_MAX));
+        const std::string key = task(shard, other, level, "k", TaskSeq(UINT64_MAX));
         EXPECT_EQ(contains(tasks(shard, mine), key), mine == other) << mine.name << other.name;
-        EXPECT_EQ(contains(task_level(shard, mine, 1), key), mine == other && level == 1);
+        EXPECT_EQ(contains(task_line(shard, mine, 1, "k"), key), mine == other && level == 1);
+        EXPECT_FALSE(contains(task_line(shard, mine, 1, ""), key));
+        EXPECT_FALSE(contains(task_line(shard, mine, 1, "kk"), key));
         EXPECT_TRUE(contains(tasks(shard), key));
         EXPECT_FALSE(contains(tasks(ShardId(2)), key));
       }
@@ -103,9 +112,10 @@ TEST(Keys, ByteOrderIsNumericOrder) {
     const TaskSeq seq_b(any_number(random));
     const auto level_a = static_cast<uint8_t>(random.next());
     const auto level_b = static_cast<uint8_t>(random.next());
-    EXPECT_EQ(task(shard, kOrders, level_a, seq_a) <=> task(shard, kOrders, level_b, seq_b),
-              std::pair(level_a, seq_a) <=> std::pair(level_b, seq_b));
-    EXPECT_TRUE(contains(tasks(shard, kOrders), task(shard, kOrders, level_a, seq_a)));
+    EXPECT_EQ(
+        task(shard, kOrders, level_a, "k", seq_a) <=> task(shard, kOrders, level_b, "k", seq_b),
+        std::pair(level_a, seq_a) <=> std::pair(level_b, seq_b));
+    EXPECT_TRUE(contains(tasks(shard, kOrders), task(shard, kOrders, level_a, "k", seq_a)));
     EXPECT_TRUE(contains(events(shard, kRunA), events(shard, kRunA, a)));
   }
 }
@@ -125,7 +135,18 @@ TEST(Keys, WhatIsParsedIsWhatWasMade) {
     for (char& c : queue.name) c = static_cast<char>(random.next());
     const auto level = static_cast<uint8_t>(random.next());
     const TaskSeq seq(any_number(random));
-    const Task parsed = parse_task(task(shard, queue, level, seq));
+    std::string fairness_key(random.below(65), 'k');
+    for (char& c : fairness_key) c = static_cast<char>(random.next());
+    const Task parsed = parse_task(task(shard, queue, level, fairness_key, seq));
+    EXPECT_EQ(parsed.fairness_key, fairness_key);
+    EXPECT_EQ(parse_account(account(shard, queue, level, fairness_key)).fairness_key, fairness_key);
+    EXPECT_EQ(parse_account(account(shard, queue, level, fairness_key)).level, level);
+    EXPECT_EQ(parse_limiter(limiter(shard, queue, fairness_key)), fairness_key);
+    EXPECT_EQ(parse_queue_rules(queue_rules(shard, queue)), queue);
+    const Lease leased = parse_lease(lease(shard, queue, run, at));
+    EXPECT_EQ(leased.queue, queue);
+    EXPECT_EQ(leased.run, run);
+    EXPECT_EQ(leased.scheduled_event_id, at);
     EXPECT_EQ(parsed.queue, queue);
     EXPECT_EQ(parsed.level, level);
     EXPECT_EQ(parsed.seq, seq);

@@ -134,6 +134,13 @@ absl::StatusOr<Format> decode_format(std::string_view value, const std::string& 
                      ", and this server knows versions up to ", kFormatVersion,
                      "; start the newer server that wrote it. Nothing has been altered"));
   }
+  if (format.version != 0 && format.version < kFormatVersion) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("the store in ", dir, " has format version ", format.version,
+                     ", which this server can no longer read (it writes version ", kFormatVersion,
+                     "); start with an empty folder or the server that wrote it. Nothing has been "
+                     "altered"));
+  }
   if (format.version == 0 || value.size() != kFormatBytes) {
     return absl::DataLossError(absl::StrCat("the format row of the store in ", dir,
                                             " is malformed; restore the folder from a backup"));

@@ -11,7 +11,7 @@ namespace fairlead::store {
 
 // DO NOT CHANGE without a migration: what the keys and values of a store look like. A store keeps
 // the version it was made with in its row keys::meta("format").
-inline constexpr uint32_t kFormatVersion = 1;
+inline constexpr uint32_t kFormatVersion = 2;
 
 struct RocksDbOptions {
   // For a new store. One that exists keeps the count it was made with.

@@ -96,7 +96,7 @@ TEST(RocksDbStore, MakesAMissingFolderForItsOwnerOnly) {
 TEST(RocksDbStore, TheFormatRowHasItsGoldenBytes) {
   TemporaryFolder folder;
   const auto store = must_open(folder.path(), {.shard_count = 0x0102});
-  EXPECT_EQ(**store->get("Mformat"), std::string("\x00\x00\x00\x01\x01\x02", 6));
+  EXPECT_EQ(**store->get("Mformat"), std::string("\x00\x00\x00\x02\x01\x02", 6));
 }
 
 TEST(RocksDbStore, AnUnfinishedInitialisationIsDoneAgain) {
@@ -122,7 +122,20 @@ TEST(RocksDbStore, RefusesANewerFormatAndNamesBothVersions) {
   const absl::Status status = open_status(folder.path());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(status.message()), HasSubstr("has format version 9"));
-  EXPECT_THAT(std::string(status.message()), HasSubstr("knows versions up to 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("knows versions up to 2"));
+}
+
+TEST(RocksDbStore, RefusesAnOlderFormatAndNamesBothVersions) {
+  TemporaryFolder folder;
+  {
+    const auto store = must_open(folder.path());
+    ASSERT_OK(store->write(put(keys::meta("format"), std::string("\0\0\0\x01\0\x10", 6))));
+    ASSERT_OK(store->sync());
+  }
+  const absl::Status status = open_status(folder.path());
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(status.message()), HasSubstr("has format version 1"));
+  EXPECT_THAT(std::string(status.message()), HasSubstr("writes version 2"));
 }
 
 TEST(RocksDbStore, RefusesAFolderInUseAndNamesTheProcess) {

@@ -102,6 +102,11 @@ void Client::start_run(const FlowPtr& flow) {
     request.mutable_workflow_start_delay()->set_seconds(static_cast<int64_t>(1 + random.below(10)));
   }
   request.mutable_priority()->set_priority_key(static_cast<int>(random.below(6)));
+  if (random.chance(0.7)) {
+    request.mutable_priority()->set_fairness_key(
+        std::string(1, static_cast<char>('a' + random.below(4))));
+    request.mutable_priority()->set_fairness_weight(static_cast<float>(1 + random.below(8)) / 2);
+  }
   const bool replaces = flow->runs > 1;
   if (replaces) {
     request.set_workflow_id_conflict_policy(WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING);

@@ -42,6 +42,10 @@ class StoreChecker {
                         ", seq ", std::get<3>(spot), ") that no open run points to: ",
                         uuid_from_bytes(row.run()), " ", row.scheduled_id()));
     }
+    for (const auto& [queue, run, id] : leases_) {
+      fail(absl::StrCat("queue ", queue, " counts activity ", id, " of run ", uuid_from_bytes(run),
+                        " as running, which it is not"));
+    }
     return error_;
   }
 
@@ -66,6 +70,11 @@ class StoreChecker {
       tasks_[Spot{task.queue.type, task.queue.name, task.level, task.seq.value()}] =
           parse<model::TaskRow>(value);
       ++count_.tasks;
+    });
+    scan(keys::leases(shard), [&](std::string_view key, std::string_view) {
+      const auto lease = keys::parse_lease(key);
+      leases_.insert({lease.queue.name, lease.run, lease.scheduled_event_id});
+      ++count_.other;
     });
   }
 
@@ -141,6 +150,11 @@ class StoreChecker {
       claim(state.run_id(), model::WORKFLOW_TASK, task.place(), task.scheduled_id(), task.stamp());
     }
     for (const auto& [id, activity] : run.activities) {
+      if (activity.started_ns() != 0 &&
+          leases_.erase({activity.lease().queue(), uuid_to_bytes(state.run_id()), id}) == 0) {
+        fail(absl::StrCat("activity ", id, " of run ", state.run_id(),
+                          " runs and is not counted by its queue"));
+      }
       if (activity.started_ns() != 0 || activity.backing_off()) continue;
       claim(state.run_id(), model::ACTIVITY_TASK, activity.place(), id, activity.stamp());
     }
@@ -191,6 +205,7 @@ class StoreChecker {
   const store::Store& store_;
   const uint16_t shards_;
   StoreCount& count_;
+  absl::btree_set<std::tuple<std::string, std::string, int64_t>> leases_;  // queue, run, activity
   std::string error_;
   absl::btree_map<Spot, model::TaskRow> tasks_;
 };

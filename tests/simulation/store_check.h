@@ -13,7 +13,7 @@ struct StoreCount {
   int tasks = 0;
   int pending = 0;
   int wakeups = 0;
-  int other = 0;  // current runs, events, request ids
+  int other = 0;  // current runs, events, request ids, leases
 };
 
 // What is wrong with the rows of a store at rest, or nothing. It holds after any crash, because a

@@ -1,0 +1,159 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "queue/task_queue.h"
+
+namespace fairlead::queue {
+
+// A queue with its rows, driven as its owner would: every start is one write, and `reopen` is what
+// a crash leaves.
+class QueueBench : public Backlog {
+ public:
+  struct Disk {
+    std::map<std::tuple<uint32_t, std::string, TaskSeq>, Task> tasks;
+    std::map<std::pair<uint32_t, std::string>, std::string> accounts;
+    std::map<std::string, std::string> limiters;
+    std::map<std::string, int> leases;
+    std::string state;
+    model::QueueRules rules;
+  };
+
+  explicit QueueBench(Settings settings = {}) : settings_(settings) { reopen(); }
+  QueueBench(Settings settings, Disk from) : disk(std::move(from)), settings_(settings) {
+    reopen();
+  }
+
+  std::vector<Numbered> read(uint32_t level, const std::string& key, TaskSeq from,
+                             size_t max) override {
+    std::vector<Numbered> found;
+    for (auto at = disk.tasks.lower_bound({level, key, from}); at != disk.tasks.end(); ++at) {
+      const auto& [row_level, row_key, seq] = at->first;
+      if (row_level != level || row_key != key || found.size() == max) break;
+      found.push_back({seq, at->second});
+    }
+    return found;
+  }
+
+  void reopen() {
+    queue = std::make_unique<TaskQueue>(this, settings_);
+    queue->load_rules(disk.rules);
+    model::QueueState state;
+    state.ParseFromString(disk.state);
+    queue->load_state(state);
+    for (const auto& [at, task] : disk.tasks) {
+      queue->load_task(std::get<0>(at), std::get<1>(at), {std::get<2>(at), task});
+    }
+    for (const auto& [at, bytes] : disk.accounts) {
+      model::AccountRow row;
+      row.ParseFromString(bytes);
+      queue->load_account(at.first, at.second, row);
+    }
+    for (const auto& [key, bytes] : disk.limiters) {
+      model::LimiterRow row;
+      row.ParseFromString(bytes);
+      queue->load_limiter(key, row);
+    }
+    for (const auto& [key, count] : disk.leases) {
+      for (int i = 0; i < count; ++i) queue->load_lease(key);
+    }
+    queue->loaded(now);
+    if (queue->rules_changed()) disk.rules = queue->take_rules();
+  }
+
+  Place add(const std::string& key, float weight = 0, uint32_t level = kDefaultLevel) {
+    const Place place = queue->reserve(level, key);
+    Task task;
+    task.scheduled_id = next_id != 0 ? next_id : static_cast<int64_t>(place.seq.value());
+    task.created_ns = now;
+    task.weight = weight;
+    disk.tasks[{level, key, place.seq}] = task;
+    queue->add(place, task, now);
+    return place;
+  }
+  void add_many(const std::string& key, int count, float weight = 0,
+                uint32_t level = kDefaultLevel) {
+    for (int i = 0; i < count; ++i) add(key, weight, level);
+  }
+  void remove(const Place& place) {
+    disk.tasks.erase({place.level, place.key, place.seq});
+    queue->remove(place, now);
+    if (queue->are_rows_due()) write();
+  }
+
+  // One start, committed. Nullopt: nothing may go now.
+  std::optional<Waiting> start() {
+    const auto picked = queue->pick(now);
+    if (picked.has_value()) commit(picked->place);
+    return picked;
+  }
+  void commit(const Place& place) {
+    disk.tasks.erase({place.level, place.key, place.seq});
+    ++disk.leases[place.key];
+    queue->started(place, now);
+    write();
+  }
+  void finish(const std::string& key) {
+    if (--disk.leases[key] == 0) disk.leases.erase(key);
+    queue->release(key, now);
+  }
+  void write() {
+    for (auto& change : queue->take_rows()) {
+      switch (change.table) {
+        case RowChange::Table::kAccount:
+          put(disk.accounts, std::pair(change.level, change.key), change.value);
+          break;
+        case RowChange::Table::kLimiter:
+          put(disk.limiters, change.key, change.value);
+          break;
+        case RowChange::Table::kState:
+          disk.state = *change.value;
+          break;
+      }
+    }
+    if (queue->rules_changed()) disk.rules = queue->take_rules();
+  }
+  template <typename Change>
+  void change_rules(Change change) {
+    auto rules = queue->rules();
+    change(rules);
+    disk.rules = queue->set_rules(std::move(rules), now);
+    write();
+  }
+
+  // Keys of the next starts, as far as they go.
+  std::vector<std::string> start_keys(int count) {
+    std::vector<std::string> keys;
+    for (int i = 0; i < count; ++i) {
+      const auto started = start();
+      if (!started.has_value()) break;
+      keys.push_back(started->place.key);
+    }
+    return keys;
+  }
+
+  Disk disk;
+  std::unique_ptr<TaskQueue> queue;
+  TimeNs now = 1'000'000 * kSecond;
+  int64_t next_id = 0;  // of the next task; 0: its number
+
+ private:
+  template <typename Map, typename Key>
+  static void put(Map& map, const Key& key, const std::optional<std::string>& value) {
+    if (value.has_value()) {
+      map[key] = *value;
+    } else {
+      map.erase(key);
+    }
+  }
+
+  Settings settings_;
+};
+
+}  // namespace fairlead::queue

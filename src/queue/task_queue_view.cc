@@ -1,0 +1,166 @@
+// What operators may know of a queue.
+
+#include <algorithm>
+#include <cmath>
+
+#include "queue/task_queue.h"
+
+namespace fairlead::queue {
+
+LevelView TaskQueue::level_view(uint32_t number, TimeNs now) {
+  auto& owner = level(number);
+  LevelView view;
+  view.waiting = owner.waiting;
+  if (!owner.heads.empty()) view.oldest_ns = owner.heads.begin()->first * kSecond;
+  view.added_per_second = owner.added.per_second(now);
+  view.dispatched_per_second = owner.dispatched.per_second(now);
+  return view;
+}
+
+KeyView TaskQueue::view(uint32_t key, TimeNs now) const {
+  const auto& entry = keys_[key];
+  KeyView view;
+  view.key = entry.name;
+  view.dispatched = entry.dispatched;
+  view.running = entry.running;
+  view.recent = entry.recent;
+  view.holds = entry.holds;
+  view.is_weight_overridden = rules_.weights().contains(entry.name);
+  view.weight = weight_of(entry, 0).value();
+  bool is_first = true;
+  for (uint32_t number = 1; number <= kLevels; ++number) {
+    const uint32_t member = entry.lines[number - 1];
+    if (member == kNone) continue;
+    const auto& line = level(number).lines[member];
+    view.waiting_by_level[number - 1] = line.count();
+    view.waiting += line.count();
+    if (line.head == 0) continue;
+    if (view.oldest_ns == 0 || line.head_created < view.oldest_ns)
+      view.oldest_ns = line.head_created;
+    if (!is_first) continue;
+    is_first = false;
+    view.weight = weight_of(entry, line.head_weight).value();
+    view.lag = level(number).domain.lag(member);
+    view.ideal_share = level(number).domain.share(member);
+  }
+  if ((entry.holds & kThrottled) != 0) {
+    view.throttled_until = key_clock_.when(entry.arrival - key_clock_.burst());
+  } else if ((entry.holds & kTimed) != 0) {
+    view.throttled_until = timed_.contains({entry.ready, key}) ? entry.ready : kNever;
+  }
+  return view;
+}
+
+std::optional<KeyView> TaskQueue::key_view(const std::string& name, TimeNs now) const {
+  const uint32_t key = find_key(name);
+  if (key == kNone) return std::nullopt;
+  return view(key, now);
+}
+
+std::vector<KeyView> TaskQueue::list_keys(const std::string& after, size_t max, TimeNs now) const {
+  std::vector<uint32_t> found;
+  const auto by_name = [&](uint32_t a, uint32_t b) { return keys_[a].name < keys_[b].name; };
+  // The smallest `max` names beyond `after`, without sorting a million.
+  for (const uint32_t key : names_) {
+    if (keys_[key].name <= after && !(after.empty() && keys_[key].name.empty())) continue;
+    if (found.size() == max && !by_name(key, found.front())) continue;
+    if (found.size() == max) {
+      std::pop_heap(found.begin(), found.end(), by_name);
+      found.pop_back();
+    }
+    found.push_back(key);
+    std::push_heap(found.begin(), found.end(), by_name);
+  }
+  std::sort_heap(found.begin(), found.end(), by_name);
+  std::vector<KeyView> views;
+  for (const uint32_t key : found) views.push_back(view(key, now));
+  return views;
+}
+
+std::vector<KeyView> TaskQueue::top_keys(size_t max, TimeNs now) const {
+  struct Weighed {
+    int64_t waiting;
+    uint32_t running;
+    uint32_t key;
+  };
+  std::vector<Weighed> all;
+  for (const uint32_t key : names_) {
+    int64_t waiting = 0;
+    for (uint32_t number = 1; number <= kLevels; ++number) {
+      const uint32_t member = keys_[key].lines[number - 1];
+      if (member != kNone) waiting += level(number).lines[member].count();
+    }
+    all.push_back({waiting, keys_[key].running, key});
+  }
+  const auto by_weight = [&](const Weighed& a, const Weighed& b) {
+    if (a.waiting != b.waiting) return a.waiting > b.waiting;
+    if (a.running != b.running) return a.running > b.running;
+    return keys_[a.key].name < keys_[b.key].name;
+  };
+  const size_t count = std::min(max, all.size());
+  std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
+                    by_weight);
+  std::vector<KeyView> views;
+  for (size_t i = 0; i < count; ++i) views.push_back(view(all[i].key, now));
+  return views;
+}
+
+Standing TaskQueue::standing(const Place& place, TimeNs now) {
+  Standing standing;
+  release_due(now);
+  standing.is_queue_paused = rules_.has_pause();
+  standing.is_queue_capped = rules_.has_running_max() && running_ >= rules_.running_max();
+  if (const auto per_second = limit()) {
+    standing.queue_ready_ns = *per_second > 1e-9 ? bucket_.ready() : kNever;
+  }
+  const uint32_t key = find_key(place.key);
+  if (key == kNone || keys_[key].lines[place.level - 1] == kNone) return standing;
+  const auto known = view(key, now);
+  standing.holds = known.holds;
+  standing.key_ready_ns = known.throttled_until;
+  const Member member = keys_[key].lines[place.level - 1];
+  auto& line = level(place.level).lines[member];
+  standing.is_behind_older_order = !is_in_play(place.level, place.seq.value());
+  // Those in memory are counted; the others are read.
+  int64_t before = 0;
+  TaskSeq from(std::max(line.loaded_to + 1, line.head));
+  if (line.window != nullptr) before += static_cast<int64_t>(line.window->before(place.seq));
+  while (line.beyond > 0 && from < place.seq) {
+    const auto rows = backlog_->read(place.level, place.key, from, 1024);
+    for (const auto& row : rows) {
+      if (row.seq < place.seq) ++before;
+    }
+    if (rows.size() < 1024) break;
+    from = rows.back().seq.next();
+  }
+  standing.tasks_before_in_line = before;
+  for (uint32_t number = 1; number < place.level; ++number) {
+    standing.keys_before += level(number).domain.actives();
+  }
+  const auto& domain = level(place.level).domain;
+  standing.keys_before += domain.is_active(member) ? domain.before(member) : domain.actives();
+  return standing;
+}
+
+bool TaskQueue::grows(TimeNs now) {
+  double added = 0;
+  double dispatched = 0;
+  for (auto& owner : levels_) {
+    added += owner->added.per_second(now);
+    dispatched += owner->dispatched.per_second(now);
+  }
+  return size_ > 0 && added > 1.2 * dispatched;
+}
+
+double TaskQueue::lag_max() const {
+  double most = 0;
+  for (const auto& owner : levels_) {
+    for (Member member = 0; member < owner->lines.size(); ++member) {
+      if (owner->lines[member].key == kNone || !owner->domain.is_active(member)) continue;
+      most = std::max(most, std::abs(owner->domain.lag(member)));
+    }
+  }
+  return most;
+}
+
+}  // namespace fairlead::queue

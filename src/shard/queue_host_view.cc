@@ -1,0 +1,142 @@
+// What operators ask of queues, and tell them.
+
+#include <algorithm>
+
+#include "shard/queue_host.h"
+#include "store/keys.h"
+
+namespace fairlead::shard {
+
+QueueView QueueHost::describe(const QueueAddress& queue) {
+  const TimeNs now = env_.clock->now();
+  auto& owner = line(queue);
+  auto& waiting = load(queue, owner).tasks();
+  QueueView view;
+  for (const auto& [identity, poller] : owner.pollers) {
+    view.pollers.push_back({identity, poller.last_access, poller.max_tasks_per_second});
+  }
+  for (uint32_t level = 1; level <= queue::kLevels; ++level) {
+    view.levels[level - 1] = waiting.level_view(level, now);
+  }
+  view.rules = waiting.rules();
+  view.has_rules =
+      view.rules.has_queue_limit() || view.rules.has_key_limit() || !view.rules.weights().empty();
+  view.limit_per_second = queue::kSystemLimit;
+  if (const auto limit = waiting.limit(); limit.has_value() && *limit < queue::kSystemLimit) {
+    view.limit_per_second = *limit;
+    view.limit_source = view.rules.queue_limit().has_per_second() ? QueueView::LimitSource::kApi
+                                                                  : QueueView::LimitSource::kWorker;
+  }
+  view.is_limiting = waiting.is_limiting(now);
+  view.is_fair = waiting.order() != queue::Order::kFifo;
+  view.is_draining = waiting.is_draining();
+  view.running = waiting.running();
+  view.keys = waiting.keys();
+  view.throttled_keys = waiting.throttled_keys();
+  view.lag_max = waiting.lag_max();
+  view.last_poll_ns = owner.last_poll;
+  view.parked_polls = owner.polls.size();
+  return view;
+}
+
+absl::StatusOr<model::QueueRules> QueueHost::change_rules(const QueueAddress& queue,
+                                                          ChangeRules& request) {
+  const TimeNs now = env_.clock->now();
+  auto& owner = stored(queue);
+  auto rules = owner.tasks().rules();
+  if (auto status = request.change(rules, now); !status.ok()) return status;
+  const auto changed = owner.tasks().set_rules(std::move(rules), now);
+  store::WriteBatch batch;
+  batch.put(store::keys::queue_rules(env_.shard, queue.name), changed.SerializeAsString());
+  owner.add_rows(&batch);
+  env_.write(batch);
+  serve(queue);
+  return changed;
+}
+
+KeysView QueueHost::list_keys(const QueueAddress& queue, const KeysRequest& request) {
+  const TimeNs now = env_.clock->now();
+  auto& waiting = tasks(queue);
+  KeysView view;
+  view.total = waiting.keys();
+  view.recent = waiting.recent();
+  switch (request.by) {
+    case KeysRequest::By::kName:
+      view.keys = waiting.list_keys(request.after, request.max, now);
+      break;
+    case KeysRequest::By::kBacklog:
+      view.keys = waiting.top_keys(request.max, now);
+      break;
+    case KeysRequest::By::kNamed:
+      for (const auto& name : request.named) {
+        if (auto known = waiting.key_view(name, now)) view.keys.push_back(std::move(*known));
+      }
+      break;
+  }
+  return view;
+}
+
+QueueSummary QueueHost::summarize(const QueueAddress& queue) {
+  auto& owner = line(queue);
+  const auto& waiting = load(queue, owner).tasks();
+  QueueSummary summary;
+  summary.queue = {queue.name.ns, static_cast<model::TaskKind>(queue.name.type), queue.name.name};
+  summary.waiting = waiting.size();
+  summary.running = waiting.running();
+  summary.keys = waiting.keys();
+  summary.pollers = owner.pollers.size();
+  summary.is_paused = waiting.rules().has_pause();
+  return summary;
+}
+
+std::vector<queue::Waiting> QueueHost::tasks_of(const QueueAddress& queue, const std::string& key) {
+  return stored(queue).tasks_of(key);
+}
+
+void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
+                        Explanation* explanation) {
+  const TimeNs now = env_.clock->now();
+  const auto normal = queue.normal_queue();
+  auto& waiting = tasks(queue);
+  const auto& rules = tasks(normal).rules();
+  explanation->queue = {queue.name.ns, static_cast<model::TaskKind>(queue.name.type), queue.normal};
+  if (queue.is_sticky()) explanation->sticky_queue = queue.name.name;
+  explanation->level = place.level;
+  explanation->standing = waiting.standing(place, now);
+  if (const auto key = waiting.key_view(place.key, now)) explanation->weight = key->weight;
+  explanation->is_weight_overridden = rules.weights().contains(place.key);
+  if (rules.has_pause()) explanation->queue_pause = rules.pause();
+  if (const auto rule = rules.keys().find(place.key);
+      rule != rules.keys().end() && rule->second.has_pause()) {
+    explanation->key_pause = rule->second.pause();
+  }
+  explanation->parked_polls = line(queue).polls.size();
+  explanation->last_poll_ns = line(queue).last_poll;
+}
+
+std::vector<QueueAddress> QueueHost::queues(NamespaceNum ns) const {
+  absl::btree_set<std::pair<uint8_t, std::string>> found;
+  absl::btree_set<std::string> sticky;
+  for (const auto& [name, owner] : families_) {
+    if (name.ns == ns) found.insert({name.type, name.name});
+    for (const auto& [own, line] : owner->sticky) sticky.insert(own);
+  }
+  // One look per queue, however long its backlog.
+  auto range = store::keys::tasks(env_.shard);
+  std::string from = range.begin;
+  while (true) {
+    std::optional<QueueName> next;
+    (void)env_.store->scan(from, range.end, [&](std::string_view key, std::string_view) {
+      next = store::keys::parse_task(key).queue;
+      return false;
+    });
+    if (!next.has_value()) break;
+    if (next->ns == ns && !sticky.contains(next->name)) found.insert({next->type, next->name});
+    from = store::keys::tasks(env_.shard, *next).end;
+  }
+  std::vector<QueueAddress> queues;
+  for (const auto& [type, name] : found) queues.push_back({{ns, type, name}, name});
+  return queues;
+}
+
+}  // namespace fairlead::shard

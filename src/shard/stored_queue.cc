@@ -1,0 +1,137 @@
+#include "shard/stored_queue.h"
+
+#include "base/assert.h"
+#include "store/keys.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+template <typename Row>
+Row parse(std::string_view value) {
+  Row row;
+  FL_ASSERT(row.ParseFromArray(value.data(), static_cast<int>(value.size())),
+            "a row of a queue is what its table says");
+  return row;
+}
+
+queue::Numbered task_from_row(TaskSeq seq, std::string_view value) {
+  const auto row = parse<model::TaskRow>(value);
+  queue::Task task;
+  FL_ASSERT(row.run().size() == task.run.size(), "a task's row names a run");
+  std::copy(row.run().begin(), row.run().end(), task.run.begin());
+  task.scheduled_id = row.scheduled_id();
+  task.stamp = row.stamp();
+  task.created_ns = row.created_ns();
+  task.weight = row.priority().fairness_weight();
+  task.shard = ShardId(static_cast<uint16_t>(row.shard()));
+  return {seq, task};
+}
+
+}  // namespace
+
+StoredQueue::StoredQueue(const store::Store* store, ShardId shard, QueueName name,
+                         const queue::Settings& settings, TimeNs now)
+    : store_(store), shard_(shard), name_(std::move(name)), tasks_(this, settings) {
+  load(now);
+}
+
+void StoredQueue::load(TimeNs now) {
+  const auto scan = [&](const store::keys::Range& range, const store::Store::Visit& visit) {
+    const auto status = store_->scan(range.begin, range.end, visit);
+    FL_ASSERT(status.ok(), "the store can be read");
+  };
+  const auto rules = store_->get(store::keys::queue_rules(shard_, name_));
+  const auto state = store_->get(store::keys::queue_state(shard_, name_));
+  FL_ASSERT(rules.ok() && state.ok(), "the store can be read");
+  if (rules->has_value()) tasks_.load_rules(parse<model::QueueRules>(**rules));
+  if (state->has_value()) tasks_.load_state(parse<model::QueueState>(**state));
+  scan(store::keys::tasks(shard_, name_), [&](std::string_view key, std::string_view value) {
+    const auto place = store::keys::parse_task(key);
+    tasks_.load_task(place.level, place.fairness_key, task_from_row(place.seq, value));
+    return true;
+  });
+  scan(store::keys::accounts(shard_, name_), [&](std::string_view key, std::string_view value) {
+    const auto account = store::keys::parse_account(key);
+    tasks_.load_account(account.level, account.fairness_key, parse<model::AccountRow>(value));
+    return true;
+  });
+  scan(store::keys::limiters(shard_, name_), [&](std::string_view key, std::string_view value) {
+    tasks_.load_limiter(store::keys::parse_limiter(key), parse<model::LimiterRow>(value));
+    return true;
+  });
+  scan(store::keys::leases(shard_, name_), [&](std::string_view, std::string_view value) {
+    tasks_.load_lease(parse<model::LeaseRow>(value).fairness_key());
+    return true;
+  });
+  tasks_.loaded(now);
+}
+
+std::vector<queue::Numbered> StoredQueue::read(uint32_t level, const std::string& key, TaskSeq from,
+                                               size_t max) {
+  std::vector<queue::Numbered> found;
+  const auto number = static_cast<uint8_t>(level);
+  const auto line = store::keys::task_line(shard_, name_, number, key);
+  const auto status = store_->scan(store::keys::task(shard_, name_, number, key, from), line.end,
+                                   [&](std::string_view row_key, std::string_view value) {
+                                     const auto place = store::keys::parse_task(row_key);
+                                     found.push_back(task_from_row(place.seq, value));
+                                     return found.size() < max;
+                                   });
+  FL_ASSERT(status.ok(), "the store can be read");
+  return found;
+}
+
+void StoredQueue::add_rows(store::WriteBatch* batch) {
+  for (auto& change : tasks_.take_rows()) {
+    std::string key;
+    switch (change.table) {
+      case queue::RowChange::Table::kAccount:
+        key = store::keys::account(shard_, name_, static_cast<uint8_t>(change.level), change.key);
+        break;
+      case queue::RowChange::Table::kLimiter:
+        key = store::keys::limiter(shard_, name_, change.key);
+        break;
+      case queue::RowChange::Table::kState:
+        key = store::keys::queue_state(shard_, name_);
+        break;
+    }
+    if (change.value.has_value()) {
+      batch->put(std::move(key), std::move(*change.value));
+    } else {
+      batch->erase(std::move(key));
+    }
+  }
+  add_rules(batch);
+}
+
+void StoredQueue::add_rules(store::WriteBatch* batch) {
+  if (!tasks_.rules_changed()) return;
+  batch->put(store::keys::queue_rules(shard_, name_), tasks_.take_rules().SerializeAsString());
+}
+
+std::vector<queue::Waiting> StoredQueue::tasks_of(const std::string& key) {
+  std::vector<queue::Waiting> waiting;
+  for (uint32_t level = 1; level <= queue::kLevels; ++level) {
+    for (const auto& task : read(level, key, TaskSeq(0), std::numeric_limits<size_t>::max())) {
+      waiting.push_back({{level, key, task.seq}, task.task});
+    }
+  }
+  return waiting;
+}
+
+std::vector<queue::Waiting> StoredQueue::all_tasks() {
+  std::vector<queue::Waiting> waiting;
+  const auto range = store::keys::tasks(shard_, name_);
+  const auto status =
+      store_->scan(range.begin, range.end, [&](std::string_view key, std::string_view value) {
+        const auto place = store::keys::parse_task(key);
+        waiting.push_back(
+            {{place.level, place.fairness_key, place.seq}, task_from_row(place.seq, value).task});
+        return true;
+      });
+  FL_ASSERT(status.ok(), "the store can be read");
+  return waiting;
+}
+
+}  // namespace fairlead::shard

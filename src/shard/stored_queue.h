@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/queue_name.h"
+#include "queue/task_queue.h"
+#include "store/store.h"
+
+namespace fairlead::shard {
+
+// A task queue with its rows in the store.
+class StoredQueue final : private queue::Backlog {
+ public:
+  // Reads what the store has of it.
+  StoredQueue(const store::Store* store, ShardId shard, QueueName name,
+              const queue::Settings& settings, TimeNs now);
+
+  queue::TaskQueue& tasks() { return tasks_; }
+  const queue::TaskQueue& tasks() const { return tasks_; }
+
+  // Adds what the queue has to remember to the batch of a start, or to one written before it.
+  void add_rows(store::WriteBatch* batch);
+  // The rules' row, if the queue changed it.
+  void add_rules(store::WriteBatch* batch);
+  // Every waiting task of a key, and every waiting task.
+  std::vector<queue::Waiting> tasks_of(const std::string& key);
+  std::vector<queue::Waiting> all_tasks();
+
+ private:
+  std::vector<queue::Numbered> read(uint32_t level, const std::string& key, TaskSeq from,
+                                    size_t max) override;
+  void load(TimeNs now);
+
+  const store::Store* const store_;
+  const ShardId shard_;
+  const QueueName name_;
+  queue::TaskQueue tasks_;
+};
+
+}  // namespace fairlead::shard
