@@ -15,7 +15,11 @@ bool Domain::Rule::before(const HeapEntry& a, const HeapEntry& b) const {
   return difference != 0 ? difference < 0 : a.order < b.order;
 }
 
-Member Domain::add() { return accounts_.add(); }
+Member Domain::add() {
+  const Member member = accounts_.add();
+  if (places_.size() <= member) places_.resize(member + 1);
+  return member;
+}
 
 void Domain::free(Member member) {
   FL_ASSERT(can_free(member), "a member leaves, and its row goes, before its place is freed");
@@ -103,8 +107,8 @@ void Domain::insert(Member member) {
 
 void Domain::take_out(Member member) {
   auto& account = accounts_[member];
-  if (account.where == Where::kEligible) eligible_.erase(account.place);
-  if (account.where == Where::kAhead) ahead_.erase(account.place);
+  if (account.where == Where::kEligible) eligible_.erase(places_[member]);
+  if (account.where == Where::kAhead) ahead_.erase(places_[member]);
   account.where = Where::kNowhere;
 }
 
@@ -286,7 +290,7 @@ void Domain::set_running(Member member, uint32_t running) {
   auto& account = accounts_[member];
   account.running = running;
   if (order_ != Order::kInFlight || account.where != Where::kEligible) return;
-  eligible_.update(account.place, {running * account.stride, account.head, member});
+  eligible_.update(places_[member], {running * account.stride, account.head, member});
 }
 
 double Domain::lag(Member member) const {
@@ -306,7 +310,7 @@ size_t Domain::before(Member member) const {
   if (account.where == Where::kNowhere) return actives_;
   size_t count = 0;
   if (account.where == Where::kEligible) {
-    const auto& own = eligible_.entries()[account.place];
+    const auto& own = eligible_.entries()[places_[member]];
     const Rule rule{const_cast<Domain*>(this)};
     for (const auto& entry : eligible_.entries()) {
       if (rule.before(entry, own)) ++count;
@@ -315,7 +319,7 @@ size_t Domain::before(Member member) const {
   }
   // Everyone whose turn has come, and those whose turn comes sooner.
   count = eligible_.size();
-  const auto& own = ahead_.entries()[account.place];
+  const auto& own = ahead_.entries()[places_[member]];
   for (const auto& entry : ahead_.entries()) {
     if (accounts_[entry.item].is_active && tag_before(entry, own)) ++count;
   }

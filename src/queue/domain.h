@@ -124,19 +124,19 @@ class Domain {
     Weight weight = Weight::from_fixed(0);  // 0: not a member
     uint64_t stride = 0;
     uint64_t head = 0;
-    uint32_t place = 0;
     uint32_t running = 0;
-    uint32_t uncommitted = 0;
+    uint16_t uncommitted = 0;
     Where where = Where::kNowhere;
-    bool is_active = false;
-    bool is_fresh = false;
-    bool is_unsaved = false;
-    bool has_row = false;
+    bool is_active : 1 = false;
+    bool is_fresh : 1 = false;
+    bool is_unsaved : 1 = false;
+    bool has_row : 1 = false;
   };
+  static_assert(sizeof(Account) <= 40);
   struct Rule {
     Domain* domain;
     bool before(const HeapEntry& a, const HeapEntry& b) const;
-    void moved(uint32_t item, uint32_t place) const { domain->accounts_[item].place = place; }
+    void moved(uint32_t item, uint32_t place) const { domain->places_[item] = place; }
   };
 
   static bool is_after(uint64_t a, uint64_t b) { return static_cast<int64_t>(a - b) > 0; }
@@ -153,6 +153,7 @@ class Domain {
   void mark(Member member);
 
   Slab<Account> accounts_;
+  std::vector<uint32_t> places_;  // in their heaps: apart, because a heap moves many at a time
   Heap<Rule> eligible_;
   Heap<Rule> ahead_;
   absl::btree_set<std::pair<uint64_t, Member>> fresh_;  // by their heads

@@ -205,8 +205,7 @@ void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
   ++owner.waiting;
   ++epoch_of(seq).tasks[place.level - 1];
   owner.added.count(now);
-  const bool fits =
-      line.beyond == 0 && (line.count() == 0 || in_memory_ < settings_.tasks_in_memory_max);
+  const bool fits = line.beyond == 0 && in_memory_ < settings_.tasks_in_memory_max;
   if (fits || seq <= line.loaded_to) {
     if (line.window == nullptr) line.window = std::make_unique<Window>();
     if (line.window->empty() || line.window->back().seq < place.seq) {

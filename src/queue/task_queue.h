@@ -158,11 +158,12 @@ class TaskQueue {
     uint64_t head = 0;
     TimeNs head_created = 0;
     uint64_t loaded_to = 0;  // every waiting task up to here is in the window
-    int64_t beyond = 0;      // waiting tasks after it
     std::unique_ptr<Window> window;
-    uint32_t picks = 0;  // out for a start that is not committed yet
+    uint32_t beyond = 0;  // waiting tasks after it
+    uint32_t picks = 0;   // out for a start that is not committed yet
     int64_t count() const {
-      return beyond + (window == nullptr ? 0 : static_cast<int64_t>(window->size()));
+      return static_cast<int64_t>(beyond) +
+             (window == nullptr ? 0 : static_cast<int64_t>(window->size()));
     }
   };
   struct Level {
@@ -177,11 +178,11 @@ class TaskQueue {
     std::string name;
     std::array<uint32_t, kLevels> lines;
     int64_t arrival = 0;
-    TimeNs ready = 0;
+    TimeNs ready = 0;  // under a limit of its own
     uint64_t dispatched = 0;
     uint32_t running = 0;
-    uint32_t recent = 0;
-    uint32_t place = 0;  // in a heap of arrivals
+    uint16_t recent = 0;  // kRecent at most
+    uint32_t place = 0;   // in a heap of arrivals
     uint8_t holds = 0;
     enum class Arrival : uint8_t { kNone, kThrottled, kDebt } has_arrival = Arrival::kNone;
     bool limiter_unsaved = false;
