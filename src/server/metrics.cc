@@ -65,6 +65,7 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
                             sum(&Stats::polls_parked), prometheus::MetricType::Gauge));
   families.push_back(family("fairlead_requests_in_flight", "Requests that wait for their answer.",
                             static_cast<double>(node_->requests()), prometheus::MetricType::Gauge));
+  collect_queues(&families);
   return families;
 }
 

@@ -14,14 +14,17 @@ namespace fairlead::server {
 // server that nobody watches pays nothing. `node` and `commits` must outlive it.
 class ServerMetrics final : public prometheus::Collectable {
  public:
-  ServerMetrics(const shard::Node* node, const shard::ThreadedCommitLog* commits)
-      : node_(node), commits_(commits) {}
+  ServerMetrics(shard::Node* node, const shard::ThreadedCommitLog* commits, Clock* clock)
+      : node_(node), commits_(commits), clock_(clock) {}
 
   std::vector<prometheus::MetricFamily> Collect() const override;
 
  private:
-  const shard::Node* const node_;
+  void collect_queues(std::vector<prometheus::MetricFamily>* families) const;
+
+  shard::Node* const node_;
   const shard::ThreadedCommitLog* const commits_;
+  Clock* const clock_;
 };
 
 }  // namespace fairlead::server

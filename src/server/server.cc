@@ -145,7 +145,8 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   if (!transport.ok()) return transport.status();
   parts.grpc = std::move(*transport);
 
-  parts.metrics = std::make_shared<ServerMetrics>(parts.node.get(), parts.commits.get());
+  parts.metrics =
+      std::make_shared<ServerMetrics>(parts.node.get(), parts.commits.get(), &parts.clock);
   HttpRoutes routes;
   add_operator_routes([health = &parts.health] { return health->is_serving(); }, parts.metrics,
                       &routes);

@@ -1,6 +1,9 @@
 #include "shard/node.h"
 
 #include <algorithm>
+#include <chrono>
+#include <future>
+#include <iterator>
 #include <mutex>
 #include <tuple>
 
@@ -271,6 +274,28 @@ void Node::list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary
       });
     });
   }
+}
+
+std::vector<QueueMetrics> Node::queue_metrics(size_t queues_max, size_t keys_max) const {
+  using Answer = std::promise<std::vector<QueueMetrics>>;
+  std::vector<std::future<std::vector<QueueMetrics>>> answers;
+  const size_t each = std::max<size_t>(1, queues_max / shards_.size());
+  for (const auto& one : shards_) {
+    auto answer = std::make_shared<Answer>();
+    answers.push_back(answer->get_future());
+    one->executor().post([&one = *one, answer, each, keys_max] {
+      answer->set_value(one.queues().metrics(each, keys_max));
+    });
+  }
+  std::vector<QueueMetrics> all;
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  for (auto& answer : answers) {
+    // A server that is going down answers nobody.
+    if (answer.wait_until(deadline) != std::future_status::ready) break;
+    auto part = answer.get();
+    std::move(part.begin(), part.end(), std::back_inserter(all));
+  }
+  return all;
 }
 
 void Node::purge_key(PurgeKey request, Reply<Purged> reply) {

@@ -13,6 +13,8 @@ constexpr DurationNs kStickyPollerFresh = 10 * kSecond;
 // Polls of a worker that said goodbye are sent home for this long.
 constexpr DurationNs kGoodbye = 30 * kSecond;
 constexpr DurationNs kQueueIdle = 5 * kMinute;
+// Without a poll for this long a queue has no worker.
+constexpr DurationNs kNoPoller = kMinute;
 // A limit that no worker has asked for lately is none.
 constexpr DurationNs kWorkerLimit = 60 * kSecond;
 constexpr DurationNs kPollerHistory = 5 * kMinute;
@@ -98,12 +100,18 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
         account.tasks().hand_over(level, key, priority.fairness_weight(), now);
       }
       if (batch != nullptr) account.add_rows(batch);
+      ++target.counts.polls_with_task;
+      ++target.counts.polls_with_new_task;
       offered.poll->delta = advise(target, *offered.poll, now, false);
       offered.poll_from_sticky = queue.is_sticky();
       return offered;
     }
   }
   offered.place = own.tasks().reserve(level, key);
+  ++target.counts.added_to_backlog;
+  if (target.polls.empty() && target.last_poll + kNoPoller < now) {
+    ++target.counts.added_without_poller;
+  }
   // What a queue is to remember of its order is known before its first task waits.
   if (!queue.is_sticky() && own.tasks().rules_changed()) {
     store::WriteBatch rules;
@@ -211,7 +219,10 @@ PollPtr QueueHost::unpark(uint64_t number) {
 }
 
 void QueueHost::end_poll(uint64_t number) {
-  if (auto poll = unpark(number)) poll->answer_empty();
+  auto poll = unpark(number);
+  if (poll == nullptr) return;
+  ++line(address_of(poll->request.ns, poll->request.kind, poll->request.queue)).counts.polls_empty;
+  poll->answer_empty();
 }
 
 void QueueHost::cancel_poll(uint64_t number) { unpark(number); }
@@ -229,6 +240,8 @@ bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
   const auto next = waiting.pick(env_.clock->now());
   if (!next.has_value()) return false;
   poll->delta = advise(target, *poll, next->task.created_ns, true);
+  ++target.counts.polls_with_task;
+  target.counts.waited.add(env_.clock->now() - next->task.created_ns);
   env_.dispatch(std::move(poll), queue, *next);
   return true;
 }
@@ -304,6 +317,7 @@ void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting
 }
 
 void QueueHost::stale(PollPtr poll_out, const QueueAddress& queue, const queue::Place& place) {
+  ++line(queue).counts.dropped;
   remove(queue, place);
   poll(std::move(poll_out));
 }

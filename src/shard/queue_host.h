@@ -110,6 +110,8 @@ class QueueHost {
   QueueSummary summarize(const QueueAddress& queue);
   std::vector<queue::Waiting> tasks_of(const QueueAddress& queue, const std::string& key);
   void explain(const QueueAddress& queue, const queue::Place& place, Explanation* explanation);
+  // Of the queues in use; of each the keys with most to do.
+  std::vector<QueueMetrics> metrics(size_t queues_max, size_t keys_max);
   // Queues of a namespace that are in use or have rows.
   std::vector<QueueAddress> queues(NamespaceNum ns) const;
 
@@ -139,6 +141,7 @@ class QueueHost {
     TimeNs alarm_at = kNever;
     Alarms::Handle alarm{};
     queue::Bucket advice;
+    QueueCounts counts;
   };
   struct Family {
     Line normal;

@@ -114,6 +114,27 @@ void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
   explanation->last_poll_ns = line(queue).last_poll;
 }
 
+std::vector<QueueMetrics> QueueHost::metrics(size_t queues_max, size_t keys_max) {
+  const TimeNs now = env_.clock->now();
+  std::vector<QueueMetrics> all;
+  for (auto& [name, owner] : families_) {
+    if (all.size() == queues_max) break;
+    if (owner->normal.stored == nullptr) continue;
+    auto& waiting = owner->normal.stored->tasks();
+    auto& metrics = all.emplace_back();
+    metrics.queue = {name.ns, static_cast<model::TaskKind>(name.type), name.name};
+    for (uint32_t level = 1; level <= queue::kLevels; ++level) {
+      metrics.levels[level - 1] = waiting.level_view(level, now);
+    }
+    metrics.counts = owner->normal.counts;
+    metrics.active_keys = waiting.keys();
+    metrics.throttled_keys = waiting.throttled_keys();
+    metrics.lag_max = waiting.lag_max();
+    metrics.top_keys = waiting.top_keys(keys_max, now);
+  }
+  return all;
+}
+
 std::vector<QueueAddress> QueueHost::queues(NamespaceNum ns) const {
   absl::btree_set<std::pair<uint8_t, std::string>> found;
   absl::btree_set<std::string> sticky;

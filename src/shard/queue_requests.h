@@ -79,6 +79,43 @@ struct QueueSummary {
   bool is_paused = false;
 };
 
+// How long tasks waited, in seconds, in buckets that double: 1 ms, 2 ms, … 65 s, and beyond.
+struct WaitHistogram {
+  static constexpr size_t kBuckets = 18;
+  std::array<uint64_t, kBuckets> counts{};
+  double sum = 0;
+
+  static double bound(size_t bucket) { return 0.001 * static_cast<double>(1ULL << bucket); }
+  void add(DurationNs waited) {
+    const double seconds = static_cast<double>(waited) / kSecond;
+    size_t bucket = 0;
+    while (bucket + 1 < kBuckets && seconds > bound(bucket)) ++bucket;
+    ++counts[bucket];
+    sum += seconds;
+  }
+};
+
+// What a queue has done since it was loaded.
+struct QueueCounts {
+  uint64_t polls_with_task = 0;
+  uint64_t polls_with_new_task = 0;  // that had not waited
+  uint64_t polls_empty = 0;
+  uint64_t added_to_backlog = 0;
+  uint64_t added_without_poller = 0;  // nobody had polled for a while
+  uint64_t dropped = 0;               // nobody wanted the task any more
+  WaitHistogram waited;               // of tasks from the backlog
+};
+
+struct QueueMetrics {
+  QueueRef queue;
+  std::array<queue::LevelView, queue::kLevels> levels;
+  QueueCounts counts;
+  size_t active_keys = 0;
+  size_t throttled_keys = 0;
+  double lag_max = 0;
+  std::vector<queue::KeyView> top_keys;
+};
+
 // Ends every task of a key that waits now: activities fail for good, workflows are terminated.
 struct PurgeKey {
   QueueRef queue;
