@@ -39,10 +39,10 @@ python_venv() {
 
 # Prints the path of the pinned temporal CLI, building it when it is missing.
 temporal_cli() {
-  local version=v1.5.1 cli=$cache/bin/temporal
+  local version=v1.5.1 cli=$cache/bin/temporal go
   if [ ! -x "$cli" ]; then
-    command -v go >&2 || return 1
-    GOBIN=$cache/bin go install "github.com/temporalio/cli/cmd/temporal@$version" >&2 || return 1
+    go=$("$conformance_dir/../../tools/toolchain" go) || return 1
+    GOBIN=$cache/bin "$go/go" install "github.com/temporalio/cli/cmd/temporal@$version" >&2 || return 1
   fi
   echo "$cli"
 }
