@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "load/order_audit.h"
 #include "load/report.h"
 #include "load/requests.h"
 #include "load/transport.h"
@@ -52,6 +54,20 @@ struct PollsOptions {
   int64_t ramp_per_s = 1000;
 };
 
+// A backlog under fairness keys, handed out one task at a time.
+struct FairnessOptions {
+  std::vector<KeyGroup> groups;
+  int64_t activities_per_workflow = 1000;
+  // For the dispatches; what did not go out by then is reported as missing.
+  int64_t seconds_max = 120;
+
+  // What happens in the middle, after this many dispatches.
+  int64_t turn_after = 0;
+  QueueSettings settings;
+  bool has_restart = false;
+  int64_t more_tasks_per_key = 0;
+};
+
 struct IdleOptions {
   int64_t seconds = 10;
 };
@@ -61,6 +77,7 @@ bool run_workflows(Bench* bench, const WorkflowsOptions& options);
 bool run_latency(Bench* bench, const LatencyOptions& options);
 bool run_backlog(Bench* bench, const BacklogOptions& options);
 bool run_polls(Bench* bench, const PollsOptions& options);
+bool run_fairness(Bench* bench, const FairnessOptions& options);
 bool run_idle(Bench* bench, const IdleOptions& options);
 
 // Starts workflow `index` and tries again while the server is busy; the request id makes that safe.

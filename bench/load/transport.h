@@ -25,6 +25,8 @@ enum class Method {
   kPollActivityTask,
   kCompleteActivityTask,
   kTerminateWorkflow,
+  kDescribeTaskQueue,
+  kUpdateTaskQueueConfig,
   kCount,
 };
 
@@ -35,6 +37,8 @@ struct Reply {
   std::string_view message;
 
   bool is_ok() const { return code == 0; }
+  // The server does not know the method.
+  bool is_unimplemented() const;
   // Whether the same call may succeed a moment later: the server is busy or still coming up.
   bool is_transient() const;
   std::string describe() const;
