@@ -3,6 +3,7 @@
 What `compare` and `fairness` share.
 """
 
+import json
 import os
 import pathlib
 import shutil
@@ -16,6 +17,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CACHE = pathlib.Path(os.environ.get("FAIRLEAD_CACHE", pathlib.Path.home() / ".cache/fairlead"))
 TEMPORAL_CLI = "github.com/temporalio/cli/cmd/temporal@v1.5.1"
+TEMPORAL_SERVER_VERSION = "v1.32.1"
+TEMPORAL_SERVER = f"go.temporal.io/server/cmd/server@{TEMPORAL_SERVER_VERSION}"
 SERVER_READY_S = 30
 
 
@@ -58,21 +61,69 @@ class Temporal:
     name = "Temporal"
     is_fairlead = False
 
-    def __init__(self, binary, journal="wal", settings=()):
+    def __init__(self, binary, journal):
         self.binary = binary
         self.pragmas = [f"journal_mode={journal.upper()}", "synchronous=FULL"]
-        # The default admits 1200 parked polls in a namespace.
-        self.settings = ["frontend.namespaceCount=20000", *settings]
 
     def command(self, port, folder):
         command = [self.binary, "server", "start-dev", "--headless", "--ip", "127.0.0.1",
                    "--port", str(port), "--db-filename", f"{folder}/temporal.db",
-                   "--log-level", "error"]
-        for setting in self.settings:
-            command += ["--dynamic-config-value", setting]
+                   "--log-level", "error",
+                   # The default admits 1200 parked polls in a namespace.
+                   "--dynamic-config-value", "frontend.namespaceCount=20000"]
         for pragma in self.pragmas:
             command += ["--sqlite-pragma", pragma]
         return command
+
+
+class TemporalServer:
+    """Temporal's server itself, all services in one process, with a database file.
+
+    Newer than the one inside the CLI that can be installed, and as durable: a write-ahead log,
+    synced at every commit. It has no namespace until someone registers one.
+    """
+
+    is_fairlead = False
+
+    def __init__(self, binary, name="Temporal", settings=None):
+        self.binary = binary
+        self.name = name
+        self.settings = settings or {}
+
+    def command(self, port, folder):
+        # YAML by its name, JSON by its looks: the one contains the other.
+        settings = {key: [{"value": value}] for key, value in self.settings.items()}
+        pathlib.Path(f"{folder}/settings.yaml").write_text(json.dumps(settings))
+        pathlib.Path(f"{folder}/config.yaml").write_text(json.dumps(self.config(port, folder)))
+        return [self.binary, "--config-file", f"{folder}/config.yaml", "--allow-no-auth", "start"]
+
+    def config(self, port, folder):
+        database = {"sql": {
+            "pluginName": "sqlite", "databaseName": f"{folder}/temporal.db",
+            "connectAddr": "localhost", "connectProtocol": "tcp", "maxConns": 1, "maxIdleConns": 1,
+            "connectAttributes": {"cache": "private", "setup": True, "journal_mode": "wal",
+                                  "synchronous": "2"},
+        }}
+        ports = {"frontend": port, "history": free_port(), "matching": free_port(),
+                 "worker": free_port()}
+        return {
+            "log": {"stdout": True, "level": "error"},
+            "persistence": {"defaultStore": "main", "visibilityStore": "main",
+                            "numHistoryShards": 1, "datastores": {"main": database}},
+            "global": {"membership": {"maxJoinDuration": "30s", "broadcastAddress": "127.0.0.1"}},
+            "services": {name: {"rpc": {"grpcPort": number, "membershipPort": free_port(),
+                                        "bindOnLocalHost": True}}
+                         for name, number in ports.items()},
+            "clusterMetadata": {
+                "failoverVersionIncrement": 10,
+                "masterClusterName": "active", "currentClusterName": "active",
+                "clusterInformation": {"active": {
+                    "enabled": True, "initialFailoverVersion": 1, "rpcName": "frontend",
+                    "rpcAddress": f"127.0.0.1:{port}"}}},
+            "dcRedirectionPolicy": {"policy": "noop"},
+            "publicClient": {"hostPort": f"127.0.0.1:{port}"},
+            "dynamicConfigClient": {"filepath": f"{folder}/settings.yaml", "pollInterval": "10s"},
+        }
 
 
 class Running:
@@ -132,15 +183,24 @@ def stop(process):
         process.wait()
 
 
-def find_temporal(path):
+def find_go_program(path, package, folder):
+    """The program at `path`, or else the one that go makes of `package` into a folder of the cache."""
     if path:
         return path
-    cached = CACHE / "bin" / "temporal"
+    cached = CACHE / folder / package.partition("@")[0].rpartition("/")[2]
     if not cached.exists():
-        say(f"building {TEMPORAL_CLI}")
-        subprocess.run(["go", "install", TEMPORAL_CLI], check=True, stdout=sys.stderr,
+        say(f"building {package}")
+        subprocess.run(["go", "install", package], check=True, stdout=sys.stderr,
                        env={**os.environ, "GOBIN": str(cached.parent)})
     return str(cached)
+
+
+def find_temporal(path):
+    return find_go_program(path, TEMPORAL_CLI, "bin")
+
+
+def find_temporal_server(path):
+    return find_go_program(path, TEMPORAL_SERVER, f"temporal-server-{TEMPORAL_SERVER_VERSION}")
 
 
 def find_fairlead(path):

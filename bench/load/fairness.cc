@@ -1,3 +1,4 @@
+#include <array>
 #include <charconv>
 #include <cstdio>
 #include <memory>
@@ -18,6 +19,8 @@ constexpr DurationNs kSettingsTravel = 2 * kSecond;
 // More keys than this are too many to list one by one.
 constexpr int kKeysListed = 3;
 
+double in_seconds(DurationNs duration) { return static_cast<double>(duration) / kSecond; }
+
 // One queue's experiment: build a backlog, hand it out with a single poll, audit the order.
 class Experiment {
  public:
@@ -27,21 +30,13 @@ class Experiment {
   bool run();
 
  private:
-  struct Answer {
-    bool is_there = false;
-    bool is_ok = false;
-    bool is_unimplemented = false;
-    std::string bytes;
-  };
-
-  Answer ask(Method method, const std::string& request);
   bool schedule_from(int64_t first);
   bool await_backlog();
   bool turn();
   bool configure();
   void drain(int64_t until);
   void take(std::string_view bytes);
-  void report(const Meter& meter);
+  void report();
   void terminate();
 
   Bench* bench_;
@@ -51,10 +46,13 @@ class Experiment {
   std::vector<int64_t> first_tasks_;
   // Workers stay until the transport has forgotten their calls.
   std::vector<std::unique_ptr<Worker>> workers_;
-  TimeNs deadline_ = kNever;
+  // When the dispatches began. What happens in the middle takes no part of their time: it moves
+  // this forward.
+  TimeNs began_ = 0;
+  // When, since then, a key's last task came. For the first keys only.
+  std::array<DurationNs, kKeysListed> last_after_{};
   int64_t repeated_ = 0;
-  TimeNs drain_began_ = 0;
-  std::vector<TimeNs> last_at_ = std::vector<TimeNs>(kKeysListed, 0);
+  std::string answer_;
 };
 
 // One workflow after the other, so that tasks are queued in their order.
@@ -92,10 +90,11 @@ bool Experiment::await_backlog() {
   const int64_t expected = audit_.arrived() - audit_.dispatched();
   int64_t waiting = -1;
   for (TimeNs changed_at = monotonic_now();;) {
-    const Answer answer = ask(Method::kDescribeTaskQueue, bench_->requests->count_backlog());
+    const Reply reply =
+        ask(bench_, Method::kDescribeTaskQueue, bench_->requests->count_backlog(), &answer_);
     // Then it is taken at its word.
-    if (answer.is_unimplemented) return true;
-    const int64_t now = answer.is_ok ? read_backlog(answer.bytes) : -1;
+    if (reply.is_unimplemented()) return true;
+    const int64_t now = reply.is_ok() ? read_backlog(reply.bytes) : -1;
     if (now != waiting) changed_at = monotonic_now();
     waiting = now;
     const DurationNs still = monotonic_now() - changed_at;
@@ -108,16 +107,6 @@ bool Experiment::await_backlog() {
   }
 }
 
-// The answer has a life of its own: it may come after we stopped waiting.
-Experiment::Answer Experiment::ask(Method method, const std::string& request) {
-  const auto answer = std::make_shared<Answer>();
-  bench_->transport->call(method, request, kCallTimeout, [answer](const Reply& reply) {
-    *answer = {true, reply.is_ok(), reply.is_unimplemented(), std::string(reply.bytes)};
-  });
-  bench_->transport->run_until([&] { return answer->is_there; }, 2 * kCallTimeout);
-  return *answer;
-}
-
 void Experiment::take(std::string_view bytes) {
   const ActivityTask task = read_activity_task(bytes);
   int64_t number = -1;
@@ -128,7 +117,7 @@ void Experiment::take(std::string_view bytes) {
     return;
   }
   const int key = audit_.key_of(number);
-  if (key < kKeysListed) last_at_[static_cast<size_t>(key)] = monotonic_now();
+  if (key < kKeysListed) last_after_[static_cast<size_t>(key)] = monotonic_now() - began_;
 }
 
 // A single poll at a time: with two, nobody could tell which task the server had chosen first. The
@@ -148,15 +137,16 @@ void Experiment::drain(int64_t until) {
         workers_.back()->answered();
       }));
   workers_.back()->start();
-  bench_->transport->run_until([&] { return is_done; }, deadline_ - monotonic_now());
+  const TimeNs deadline = began_ + options_.seconds_max * kSecond;
+  bench_->transport->run_until([&] { return is_done; }, deadline - monotonic_now());
   workers_.back()->stop();
 }
 
 bool Experiment::configure() {
   if (options_.settings.weights.empty() && options_.settings.key_rps == 0) return true;
-  const Answer answer =
-      ask(Method::kUpdateTaskQueueConfig, bench_->requests->configure_queue(options_.settings));
-  const bool is_set = answer.is_ok && has_settings(answer.bytes, options_.settings);
+  const Reply reply = ask(bench_, Method::kUpdateTaskQueueConfig,
+                          bench_->requests->configure_queue(options_.settings), &answer_);
+  const bool is_set = reply.is_ok() && has_settings(reply.bytes, options_.settings);
   bench_->report.text("settings", is_set ? "set" : "not supported");
   bench_->transport->run_for(kSettingsTravel);
   audit_.reweight(options_.settings.weights);
@@ -164,7 +154,7 @@ bool Experiment::configure() {
 }
 
 bool Experiment::turn() {
-  const TimeNs began = monotonic_now();
+  const TimeNs paused_at = monotonic_now();
   if (options_.has_restart) {
     std::printf("restart the server on the same data, then press Enter\n");
     std::fflush(stdout);
@@ -176,17 +166,19 @@ bool Experiment::turn() {
     audit_.arrive(options_.more_tasks_per_key);
     if (!schedule_from(first)) return false;
   }
-  // The time limit is for dispatches.
-  deadline_ += monotonic_now() - began;
+  began_ += monotonic_now() - paused_at;
   return true;
 }
 
-void Experiment::report(const Meter& meter) {
+void Experiment::report() {
   Report& report = bench_->report;
   const Distance distance = audit_.distance();
+  const double seconds = in_seconds(monotonic_now() - began_);
   report.count("tasks", audit_.arrived());
   report.count("dispatched", audit_.dispatched());
   report.count("repeated", repeated_);
+  report.number("seconds", seconds);
+  report.number("tasks_per_s", static_cast<double>(audit_.dispatched()) / seconds);
   report.number("behind_tasks", distance.behind);
   report.number("ahead_tasks", distance.ahead);
   report.number("distance_tasks", distance.worst());
@@ -196,10 +188,8 @@ void Experiment::report(const Meter& meter) {
     const std::string name = "key_" + std::to_string(key);
     report.count(name + "_dispatched", audit_.dispatched(key));
     if (audit_.dispatched(key) == 0) continue;
-    const DurationNs last = last_at_[static_cast<size_t>(key)] - drain_began_;
-    report.number(name + "_last_s", static_cast<double>(last) / kSecond);
+    report.number(name + "_last_s", in_seconds(last_after_[static_cast<size_t>(key)]));
   }
-  meter.report(&report, "task", audit_.dispatched());
 }
 
 void Experiment::terminate() {
@@ -213,18 +203,14 @@ void Experiment::terminate() {
 }
 
 bool Experiment::run() {
-  Meter enqueue(bench_->server_pid);
+  const TimeNs enqueue_began = monotonic_now();
   if (!schedule_from(0)) return false;
-  enqueue.stop();
-  bench_->report.number("enqueue_s", enqueue.seconds());
-  Meter meter(bench_->server_pid);
-  drain_began_ = monotonic_now();
-  deadline_ = drain_began_ + options_.seconds_max * kSecond;
+  began_ = monotonic_now();
+  bench_->report.number("enqueue_s", in_seconds(began_ - enqueue_began));
   drain(options_.turn_after);
   if (!turn()) return false;
   drain(audit_.arrived());
-  meter.stop();
-  report(meter);
+  report();
   terminate();
   return audit_.dispatched() == audit_.arrived();
 }

@@ -15,12 +15,14 @@ struct GlobalOptions {
   int server_pid = 0;
   int connections = 1;
   int64_t timeout_s = 300;
+  bool makes_namespace = false;
   bool is_json = false;
 };
 
 void add_global(CLI::App* app, GlobalOptions* options) {
   app->add_option("--address", options->address, "host:port of the server")->capture_default_str();
   app->add_option("--namespace", options->name_space)->capture_default_str();
+  app->add_flag("--make-namespace", options->makes_namespace, "register it if it is not there");
   app->add_option("--server-pid", options->server_pid,
                   "the server's process on this machine, to read its CPU time and memory");
   app->add_option("--connections", options->connections,
@@ -145,6 +147,11 @@ int main(int argc, char** argv) {
   Requests requests(Names::fresh(global.name_space));
   Bench bench{&transport, &requests, global.server_pid, global.timeout_s * fairlead::kSecond,
               {},         {}};
+  if (global.makes_namespace && !make_namespace(&bench)) {
+    std::fprintf(stderr, "fairlead_load: the namespace %s cannot be made\n",
+                 global.name_space.c_str());
+    return 1;
+  }
   bench.report.text("scenario", app.get_subcommands().front()->get_name());
   const bool is_complete = run_as_workflows->parsed()  ? run_workflows(&bench, workflows)
                            : run_as_latency->parsed()  ? run_latency(&bench, latency)

@@ -236,6 +236,13 @@ std::string_view Requests::terminate(int64_t index) {
   return terminate_out_;
 }
 
+std::string Requests::register_namespace() const {
+  service::RegisterNamespaceRequest request;
+  request.set_namespace_(names_.name_space);
+  request.mutable_workflow_execution_retention_period()->set_seconds(86'400);
+  return request.SerializeAsString();
+}
+
 std::string Requests::count_backlog() const {
   service::DescribeTaskQueueRequest request;
   request.set_namespace_(names_.name_space);

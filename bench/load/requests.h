@@ -54,7 +54,8 @@ class Requests {
   // The answer to an activity task.
   std::string_view complete_activity(std::string_view token);
   std::string_view terminate(int64_t index);
-  // About the activity queue. Rare, so these are made when they are asked for.
+  // Rare, so these are made when they are asked for. The latter two are about the activity queue.
+  std::string register_namespace() const;
   std::string count_backlog() const;
   std::string configure_queue(const QueueSettings& settings) const;
 

@@ -80,6 +80,13 @@ bool run_polls(Bench* bench, const PollsOptions& options);
 bool run_fairness(Bench* bench, const FairnessOptions& options);
 bool run_idle(Bench* bench, const IdleOptions& options);
 
+// Makes a call and waits for it. What came back lies in `bytes`; no answer is UNAVAILABLE.
+Reply ask(Bench* bench, Method method, const std::string& request, std::string* bytes);
+
+// Registers the namespace if it is not there. False when the server does not know it after a
+// minute.
+bool make_namespace(Bench* bench);
+
 // Starts workflow `index` and tries again while the server is busy; the request id makes that safe.
 // `acked` is told when the server has it. Any other error ends up in `bench->errors` only.
 void start_workflow(Bench* bench, int64_t index, std::function<void()> acked);
