@@ -9,7 +9,6 @@ namespace fairlead::load {
 
 namespace {
 
-constexpr DurationNs kCallTimeout = 10 * kSecond;
 // A backlog is complete when it has the right size and has not changed for so long.
 constexpr DurationNs kSettled = 2 * kSecond;
 // How long a backlog may stand still below its size before we give up on the rest.
@@ -37,7 +36,6 @@ class Experiment {
   void drain(int64_t until);
   void take(std::string_view bytes);
   void report();
-  void terminate();
 
   Bench* bench_;
   const FairnessOptions& options_;
@@ -192,16 +190,6 @@ void Experiment::report() {
   }
 }
 
-void Experiment::terminate() {
-  const auto workflows = static_cast<int64_t>(first_tasks_.size());
-  int64_t terminated = 0;
-  for (int64_t index = 0; index < workflows; ++index) {
-    bench_->transport->call(Method::kTerminateWorkflow, bench_->requests->terminate(index),
-                            kCallTimeout, [&](const Reply&) { ++terminated; });
-  }
-  bench_->transport->run_until([&] { return terminated == workflows; }, 15 * kSecond);
-}
-
 bool Experiment::run() {
   const TimeNs enqueue_began = monotonic_now();
   if (!schedule_from(0)) return false;
@@ -211,7 +199,7 @@ bool Experiment::run() {
   if (!turn()) return false;
   drain(audit_.arrived());
   report();
-  terminate();
+  terminate_all(bench_, static_cast<int64_t>(first_tasks_.size()));
   return audit_.dispatched() == audit_.arrived();
 }
 

@@ -93,5 +93,7 @@ void start_workflow(Bench* bench, int64_t index, std::function<void()> acked);
 
 // Starts the workflows [0, count), `concurrency` at a time. False when the time ran out.
 bool start_all(Bench* bench, int64_t count, int64_t concurrency);
+// Terminates the workflows [0, count), as well as it can.
+void terminate_all(Bench* bench, int64_t count);
 
 }  // namespace fairlead::load

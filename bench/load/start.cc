@@ -67,4 +67,13 @@ bool start_all(Bench* bench, int64_t count, int64_t concurrency) {
   return bench->transport->run_until([&] { return acked == count; }, bench->timeout);
 }
 
+void terminate_all(Bench* bench, int64_t count) {
+  int64_t terminated = 0;
+  for (int64_t index = 0; index < count; ++index) {
+    bench->transport->call(Method::kTerminateWorkflow, bench->requests->terminate(index),
+                           kCallTimeout, [&](const Reply&) { ++terminated; });
+  }
+  bench->transport->run_until([&] { return terminated == count; }, 15 * kSecond);
+}
+
 }  // namespace fairlead::load
