@@ -70,13 +70,7 @@ bool drain_activity_tasks(Bench* bench, const BacklogOptions& options) {
   drain.stop();
   drain.report(&bench->report, "task", drained);
   workers.stop();
-
-  int64_t terminated = 0;
-  for (int64_t index = 0; index < workflows; ++index) {
-    bench->transport->call(Method::kTerminateWorkflow, bench->requests->terminate(index),
-                           10 * kSecond, [&](const Reply&) { ++terminated; });
-  }
-  bench->transport->run_until([&] { return terminated == workflows; }, 15 * kSecond);
+  terminate_all(bench, workflows);
   return is_complete;
 }
 

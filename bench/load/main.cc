@@ -15,12 +15,14 @@ struct GlobalOptions {
   int server_pid = 0;
   int connections = 1;
   int64_t timeout_s = 300;
+  bool makes_namespace = false;
   bool is_json = false;
 };
 
 void add_global(CLI::App* app, GlobalOptions* options) {
   app->add_option("--address", options->address, "host:port of the server")->capture_default_str();
   app->add_option("--namespace", options->name_space)->capture_default_str();
+  app->add_flag("--make-namespace", options->makes_namespace, "register it if it is not there");
   app->add_option("--server-pid", options->server_pid,
                   "the server's process on this machine, to read its CPU time and memory");
   app->add_option("--connections", options->connections,
@@ -79,6 +81,31 @@ CLI::App* add_polls(CLI::App* app, PollsOptions* options) {
   return sub;
 }
 
+CLI::App* add_fairness(CLI::App* app, FairnessOptions* options) {
+  auto* sub = app->add_subcommand("fairness", "whose turn it is, and how far from the ideal");
+  sub->add_option_function<std::vector<std::string>>(
+         "--keys",
+         [options](const std::vector<std::string>& texts) {
+           for (const std::string& text : texts) {
+             if (KeyGroup::parse(text, &options->groups.emplace_back())) continue;
+             throw CLI::ValidationError("--keys", text + " is not KEYSxTASKS[xWEIGHT[xPRIORITY]]");
+           }
+         },
+         "KEYSxTASKS[xWEIGHT[xPRIORITY]], as 300x10; may be repeated")
+      ->required();
+  add_count(sub, "--per-workflow", &options->activities_per_workflow,
+            "activities that one workflow schedules", 2000);
+  add_count(sub, "--seconds", &options->seconds_max, "give up on the rest after this", 3600);
+  add_count(sub, "--turn-after", &options->turn_after,
+            "so many dispatches before what follows happens", 10'000'000);
+  sub->add_option("--reweight", options->settings.weights, "weights for the first keys")
+      ->delimiter(',');
+  sub->add_option("--key-rps", options->settings.key_rps, "limit for a key of weight 1");
+  add_count(sub, "--more", &options->more_tasks_per_key, "tasks that every key gets then", 1000);
+  sub->add_flag("--restart", options->has_restart, "ask for a restart of the server, and wait");
+  return sub;
+}
+
 CLI::App* add_idle(CLI::App* app, IdleOptions* options) {
   auto* sub = app->add_subcommand("idle", "the server's CPU and memory while nothing happens");
   add_count(sub, "--seconds", &options->seconds, "how long to watch", 3600);
@@ -96,12 +123,14 @@ int main(int argc, char** argv) {
   LatencyOptions latency;
   BacklogOptions backlog;
   PollsOptions polls;
+  FairnessOptions fairness;
   IdleOptions idle;
   add_global(&app, &global);
   CLI::App* const run_as_workflows = add_workflows(&app, &workflows);
   CLI::App* const run_as_latency = add_latency(&app, &latency);
   CLI::App* const run_as_backlog = add_backlog(&app, &backlog);
   CLI::App* const run_as_polls = add_polls(&app, &polls);
+  CLI::App* const run_as_fairness = add_fairness(&app, &fairness);
   add_idle(&app, &idle);
   CLI11_PARSE(app, argc, argv);
 
@@ -118,12 +147,18 @@ int main(int argc, char** argv) {
   Requests requests(Names::fresh(global.name_space));
   Bench bench{&transport, &requests, global.server_pid, global.timeout_s * fairlead::kSecond,
               {},         {}};
+  if (global.makes_namespace && !make_namespace(&bench)) {
+    std::fprintf(stderr, "fairlead_load: the namespace %s cannot be made\n",
+                 global.name_space.c_str());
+    return 1;
+  }
   bench.report.text("scenario", app.get_subcommands().front()->get_name());
-  const bool is_complete = run_as_workflows->parsed() ? run_workflows(&bench, workflows)
-                           : run_as_latency->parsed() ? run_latency(&bench, latency)
-                           : run_as_backlog->parsed() ? run_backlog(&bench, backlog)
-                           : run_as_polls->parsed()   ? run_polls(&bench, polls)
-                                                      : run_idle(&bench, idle);
+  const bool is_complete = run_as_workflows->parsed()  ? run_workflows(&bench, workflows)
+                           : run_as_latency->parsed()  ? run_latency(&bench, latency)
+                           : run_as_backlog->parsed()  ? run_backlog(&bench, backlog)
+                           : run_as_polls->parsed()    ? run_polls(&bench, polls)
+                           : run_as_fairness->parsed() ? run_fairness(&bench, fairness)
+                                                       : run_idle(&bench, idle);
   bench.report.count("errors", bench.errors.calls);
   if (bench.errors.calls > 0) bench.report.text("first_error", bench.errors.first);
   bench.report.text("complete", is_complete ? "yes" : "no");

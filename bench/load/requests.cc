@@ -73,18 +73,26 @@ std::string answer_template(const Names& names) {
   return request.SerializeAsString();
 }
 
-std::string schedule_command(const Names& names, int64_t activity) {
-  service::RespondWorkflowTaskCompletedRequest request;
-  auto* command = request.add_commands();
+auto* add_activity(const Names& names, int64_t id,
+                   service::RespondWorkflowTaskCompletedRequest* request) {
+  auto* command = request->add_commands();
   command->set_command_type(api::enums::v1::COMMAND_TYPE_SCHEDULE_ACTIVITY_TASK);
   auto* schedule = command->mutable_schedule_activity_task_command_attributes();
-  schedule->set_activity_id(std::to_string(activity));
+  schedule->set_activity_id(std::to_string(id));
   schedule->mutable_activity_type()->set_name("LoadActivity");
   *schedule->mutable_task_queue() = normal_queue(names);
+  return schedule;
+}
+
+std::string schedule_command(const Names& names, int64_t activity) {
+  service::RespondWorkflowTaskCompletedRequest request;
+  auto* schedule = add_activity(names, activity, &request);
   fill(schedule->mutable_input(), "charge");
   schedule->mutable_start_to_close_timeout()->set_seconds(60);
   return request.SerializeAsString();
 }
+
+std::string key_name(size_t key) { return "key-" + std::to_string(key); }
 
 std::string complete_command() {
   service::RespondWorkflowTaskCompletedRequest request;
@@ -186,6 +194,23 @@ std::string_view Requests::schedule_activities(std::string_view token, int64_t a
   return answer_out_;
 }
 
+std::string_view Requests::schedule_keyed(std::string_view token,
+                                          const std::vector<KeyedActivity>& activities) {
+  service::RespondWorkflowTaskCompletedRequest request;
+  request.set_task_token(std::string(token));
+  for (const KeyedActivity& activity : activities) {
+    auto* schedule = add_activity(names_, activity.id, &request);
+    // Longer than any run: an attempt that times out would be queued a second time.
+    schedule->mutable_start_to_close_timeout()->set_seconds(3600);
+    auto* priority = schedule->mutable_priority();
+    priority->set_priority_key(activity.priority);
+    priority->set_fairness_key(key_name(static_cast<size_t>(activity.key)));
+    priority->set_fairness_weight(static_cast<float>(activity.weight));
+  }
+  answer_out_ = answer_ + request.SerializeAsString();
+  return answer_out_;
+}
+
 std::string_view Requests::complete_workflow(std::string_view token) {
   using Request = service::RespondWorkflowTaskCompletedRequest;
   answer_out_ = complete_workflow_;
@@ -209,6 +234,40 @@ std::string_view Requests::terminate(int64_t index) {
         writer.string(Execution::kWorkflowIdFieldNumber, workflow_id(index));
       });
   return terminate_out_;
+}
+
+std::string Requests::register_namespace() const {
+  service::RegisterNamespaceRequest request;
+  request.set_namespace_(names_.name_space);
+  request.mutable_workflow_execution_retention_period()->set_seconds(86'400);
+  return request.SerializeAsString();
+}
+
+std::string Requests::count_backlog() const {
+  service::DescribeTaskQueueRequest request;
+  request.set_namespace_(names_.name_space);
+  *request.mutable_task_queue() = normal_queue(names_);
+  request.set_task_queue_type(api::enums::v1::TASK_QUEUE_TYPE_ACTIVITY);
+  request.set_report_stats(true);
+  return request.SerializeAsString();
+}
+
+std::string Requests::configure_queue(const QueueSettings& settings) const {
+  service::UpdateTaskQueueConfigRequest request;
+  request.set_namespace_(names_.name_space);
+  request.set_identity(identity());
+  request.set_task_queue(names_.task_queue);
+  request.set_task_queue_type(api::enums::v1::TASK_QUEUE_TYPE_ACTIVITY);
+  for (size_t key = 0; key < settings.weights.size(); ++key) {
+    (*request.mutable_set_fairness_weight_overrides())[key_name(key)] =
+        static_cast<float>(settings.weights[key]);
+  }
+  if (settings.key_rps > 0) {
+    auto* update = request.mutable_update_fairness_key_rate_limit_default();
+    update->mutable_rate_limit()->set_requests_per_second(static_cast<float>(settings.key_rps));
+    update->set_reason("an experiment");
+  }
+  return request.SerializeAsString();
 }
 
 WorkflowTask read_workflow_task(std::string_view bytes) {
@@ -239,9 +298,33 @@ ActivityTask read_activity_task(std::string_view bytes) {
   while (reader.next()) {
     if (reader.field() == service::PollActivityTaskQueueResponse::kTaskTokenFieldNumber) {
       task.token = reader.bytes();
+    } else if (reader.field() == service::PollActivityTaskQueueResponse::kActivityIdFieldNumber) {
+      task.id = reader.bytes();
     }
   }
   return task;
+}
+
+int64_t read_backlog(std::string_view bytes) {
+  service::DescribeTaskQueueResponse answer;
+  return answer.ParseFromString(std::string(bytes)) ? answer.stats().approximate_backlog_count()
+                                                    : 0;
+}
+
+bool has_settings(std::string_view bytes, const QueueSettings& settings) {
+  service::UpdateTaskQueueConfigResponse answer;
+  if (!answer.ParseFromString(std::string(bytes))) return false;
+  const auto& config = answer.config();
+  for (size_t key = 0; key < settings.weights.size(); ++key) {
+    const auto found = config.fairness_weight_overrides().find(key_name(key));
+    if (found == config.fairness_weight_overrides().end() ||
+        found->second != static_cast<float>(settings.weights[key])) {
+      return false;
+    }
+  }
+  return settings.key_rps == 0 ||
+         config.fairness_keys_rate_limit_default().rate_limit().requests_per_second() ==
+             static_cast<float>(settings.key_rps);
 }
 
 }  // namespace fairlead::load

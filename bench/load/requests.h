@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fairlead::load {
 
@@ -14,6 +15,22 @@ struct Names {
   std::string workflow_prefix;
 
   static Names fresh(const std::string& name_space);
+};
+
+// An activity that competes for its share under a fairness key.
+struct KeyedActivity {
+  int64_t id;
+  int key;
+  double weight;
+  // 0 leaves it to the server.
+  int priority;
+};
+
+// What an operator sets on the activity queue. Weights are those of the keys 0, 1, …
+struct QueueSettings {
+  std::vector<double> weights;
+  // Tasks per second of a key of weight 1; 0 leaves it alone.
+  double key_rps = 0;
 };
 
 // Makes the bytes of every request.
@@ -31,10 +48,16 @@ class Requests {
   std::string_view poll_activity() const { return poll_activity_; }
   // Answers to a workflow task.
   std::string_view schedule_activities(std::string_view token, int64_t activities);
+  std::string_view schedule_keyed(std::string_view token,
+                                  const std::vector<KeyedActivity>& activities);
   std::string_view complete_workflow(std::string_view token);
   // The answer to an activity task.
   std::string_view complete_activity(std::string_view token);
   std::string_view terminate(int64_t index);
+  // Rare, so these are made when they are asked for. The latter two are about the activity queue.
+  std::string register_namespace() const;
+  std::string count_backlog() const;
+  std::string configure_queue(const QueueSettings& settings) const;
 
   std::string workflow_id(int64_t index) const;
 
@@ -65,9 +88,14 @@ struct WorkflowTask {
 };
 struct ActivityTask {
   std::string_view token;
+  std::string_view id;
 };
 
 WorkflowTask read_workflow_task(std::string_view bytes);
 ActivityTask read_activity_task(std::string_view bytes);
+// How many activity tasks wait, as the answer to `count_backlog` says.
+int64_t read_backlog(std::string_view bytes);
+// Whether the answer to `configure_queue` holds all that was set: a server may not know a field.
+bool has_settings(std::string_view bytes, const QueueSettings& settings);
 
 }  // namespace fairlead::load

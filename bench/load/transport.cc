@@ -26,6 +26,9 @@ constexpr const char* kMethodPaths[] = {
     FL_SERVICE "PollActivityTaskQueue",
     FL_SERVICE "RespondActivityTaskCompleted",
     FL_SERVICE "TerminateWorkflowExecution",
+    FL_SERVICE "DescribeTaskQueue",
+    FL_SERVICE "UpdateTaskQueueConfig",
+    FL_SERVICE "RegisterNamespace",
 };
 #undef FL_SERVICE
 static_assert(std::size(kMethodPaths) == static_cast<size_t>(Method::kCount));
@@ -93,6 +96,10 @@ grpc_channel* open_channel(const std::string& address) {
 }
 
 }  // namespace
+
+bool Reply::is_unimplemented() const { return code == GRPC_STATUS_UNIMPLEMENTED; }
+
+bool Reply::is_not_found() const { return code == GRPC_STATUS_NOT_FOUND; }
 
 bool Reply::is_transient() const {
   return code == GRPC_STATUS_UNAVAILABLE || code == GRPC_STATUS_RESOURCE_EXHAUSTED ||

@@ -25,6 +25,9 @@ enum class Method {
   kPollActivityTask,
   kCompleteActivityTask,
   kTerminateWorkflow,
+  kDescribeTaskQueue,
+  kUpdateTaskQueueConfig,
+  kRegisterNamespace,
   kCount,
 };
 
@@ -35,6 +38,9 @@ struct Reply {
   std::string_view message;
 
   bool is_ok() const { return code == 0; }
+  // The server does not know the method, or what the request is about.
+  bool is_unimplemented() const;
+  bool is_not_found() const;
   // Whether the same call may succeed a moment later: the server is busy or still coming up.
   bool is_transient() const;
   std::string describe() const;
