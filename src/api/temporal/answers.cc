@@ -30,6 +30,16 @@ std::string workflow_task_token(const shard::WorkflowTask& task, std::string_vie
   return encode_token(task.token);
 }
 
+// Zero is no advice, which is not the same as advice to change nothing.
+void write_scaling(Writer& writer, uint32_t field, int delta) {
+  if (delta == 0) return;
+  writer.message(field, [&](Writer& decision) {
+    decision.integer(
+        temporal::api::taskqueue::v1::PollerScalingDecision::kPollRequestDeltaSuggestionFieldNumber,
+        delta);
+  });
+}
+
 // The value of the first such field, or nothing.
 std::string_view find(std::string_view message, uint32_t field) {
   Reader reader(message);
@@ -90,6 +100,7 @@ std::string encode_poll_workflow_task(const shard::WorkflowTask& task,
   write_time(writer, Poll::kScheduledTimeFieldNumber, task.scheduled_ns);
   write_time(writer, Poll::kStartedTimeFieldNumber, task.started_ns);
   for (const auto& query : task.queries) write_query(writer, query);
+  write_scaling(writer, Poll::kPollerScalingDecisionFieldNumber, task.poller_delta);
   return answer;
 }
 
@@ -120,6 +131,7 @@ std::string encode_poll_activity_task(const shard::ActivityTask& task,
   writer.duration(Poll::kStartToCloseTimeoutFieldNumber, scheduled.start_to_close_ns());
   writer.duration(Poll::kHeartbeatTimeoutFieldNumber, scheduled.heartbeat_ns());
   write_retry_policy(writer, Poll::kRetryPolicyFieldNumber, scheduled.retry_policy());
+  write_scaling(writer, Poll::kPollerScalingDecisionFieldNumber, task.poller_delta);
   write_priority(writer, Poll::kPriorityFieldNumber, task.priority);
   return answer;
 }

@@ -36,10 +36,13 @@ shard::WorkflowTask workflow_task() {
   return task;
 }
 
-// SDKs poll again at once when the token is empty.
+// SDKs poll again at once when the token is empty. Advice belongs to tasks: without one there is
+// none.
 TEST(PollAnswers, APollThatEndedWithoutATaskIsEmpty) {
   EXPECT_EQ(encode_poll_workflow_task({}), "");
   EXPECT_EQ(encode_poll_activity_task({}, "n"), "");
+  EXPECT_EQ(encode_poll_workflow_task({.poller_delta = 1}), "");
+  EXPECT_EQ(encode_poll_activity_task({.poller_delta = 1}, "n"), "");
 }
 
 TEST(PollAnswers, AWorkflowTaskWithEverything) {
@@ -169,6 +172,22 @@ TEST(PollAnswers, InputThatCameInPiecesIsWhole) {
   const auto answer = parse<PollActivityTaskQueueResponse>(encode_poll_activity_task(task, "shop"));
   ASSERT_EQ(answer.input().payloads_size(), 2);
   EXPECT_EQ(answer.input().payloads(1).data(), "2");
+}
+
+// Workers that scale themselves take a decision of zero as one; "nothing said" is its absence.
+TEST(PollAnswers, AdviceOnPollersIsThereOnlyWhenThereIsSome) {
+  auto task = workflow_task();
+  auto activity = activity_task("attempt: 1");
+  for (const int delta : {-1, 0, 1}) {
+    task.poller_delta = activity.poller_delta = delta;
+    const auto answer = parse<PollWorkflowTaskQueueResponse>(encode_poll_workflow_task(task));
+    EXPECT_EQ(answer.has_poller_scaling_decision(), delta != 0);
+    EXPECT_EQ(answer.poller_scaling_decision().poll_request_delta_suggestion(), delta);
+    const auto other =
+        parse<PollActivityTaskQueueResponse>(encode_poll_activity_task(activity, "shop"));
+    EXPECT_EQ(other.has_poller_scaling_decision(), delta != 0);
+    EXPECT_EQ(other.poller_scaling_decision().poll_request_delta_suggestion(), delta);
+  }
 }
 
 }  // namespace

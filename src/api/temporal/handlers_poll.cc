@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "api/temporal/convert.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/try.h"
@@ -50,6 +52,18 @@ absl::StatusOr<shard::PollRequest> read_poll(Service& service, const Request& re
   return poll;
 }
 
+// The limit that a worker asks for its whole queue, if it asks for one.
+absl::StatusOr<std::optional<double>> read_max_tasks_per_second(
+    const temporal::api::taskqueue::v1::TaskQueueMetadata& metadata) {
+  if (!metadata.has_max_tasks_per_second()) return std::nullopt;
+  const double rate = metadata.max_tasks_per_second().value();
+  // Written as "not at least zero" so that NaN is refused too.
+  if (!(rate >= 0)) {
+    return errors::invalid_argument("max_tasks_per_second must be non-negative");
+  }
+  return std::abs(rate);  // minus zero is a zero, too
+}
+
 // A poll whose answer finds nobody has taken a task away from everybody else: it goes back.
 absl::Status poll_workflow_task(Service& service, PollWorkflowTaskQueueRequest& request,
                                 const CallPtr& call) {
@@ -79,6 +93,8 @@ absl::Status poll_activity_task(Service& service, PollActivityTaskQueueRequest& 
                                 const CallPtr& call) {
   FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
   FL_TRY_ASSIGN(auto poll, read_poll(service, request, ns, model::ACTIVITY_TASK, call->deadline()));
+  FL_TRY_ASSIGN(poll.max_tasks_per_second,
+                read_max_tasks_per_second(request.task_queue_metadata()));
   FL_TRY_ASSIGN(auto slot, service.polls.park(poll.ns, poll.kind));
   auto& engine = service.engine;
   auto reply = [&engine, call, ns, slot = std::optional(std::move(slot))](

@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include "api/temporal/proto_testing.h"
 #include "api/temporal/service_testing.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
@@ -52,6 +54,34 @@ TEST_F(PollTest, HoldsDiffer) {
   call("PollActivityTaskQueue", valid_activity());
   EXPECT_NE(engine.activity_polls.requests.at(0).hold_until,
             engine.activity_polls.requests.at(1).hold_until);
+}
+
+TEST_F(PollTest, AnActivityPollMayCarryALimitForItsQueue) {
+  const auto asked = [&](const std::string& metadata) {
+    auto request = valid_activity();
+    if (!metadata.empty()) {
+      *request.mutable_task_queue_metadata() =
+          from_text<temporal::api::taskqueue::v1::TaskQueueMetadata>(metadata);
+    }
+    EXPECT_EQ(call("PollActivityTaskQueue", request)->status.code, kOk);
+    return engine.activity_polls.requests.back().max_tasks_per_second;
+  };
+  EXPECT_EQ(asked(""), std::nullopt);
+  EXPECT_EQ(asked("max_tasks_per_second {}"), 0.0) << "zero is a limit that stops the queue";
+  EXPECT_EQ(asked("max_tasks_per_second { value: 2.5 }"), 2.5);
+  EXPECT_EQ(std::signbit(*asked("max_tasks_per_second { value: -0.0 }")), false);
+
+  const char* text = "max_tasks_per_second must be non-negative";
+  expect_refusals<PollActivityTaskQueueRequest>(
+      "PollActivityTaskQueue", valid_activity(),
+      {{[](auto& r) {
+          r.mutable_task_queue_metadata()->mutable_max_tasks_per_second()->set_value(-0.1);
+        },
+        kInvalidArgument, text},
+       {[](auto& r) {
+          r.mutable_task_queue_metadata()->mutable_max_tasks_per_second()->set_value(NAN);
+        },
+        kInvalidArgument, text}});
 }
 
 TEST_F(PollTest, ATaskThatDoesNotArriveGoesBack) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/temporal/handler.h"
+#include "api/temporal/queue_handlers.h"
 #include "api/temporal/try.h"
 #include "api/temporal/validate.h"
 #include "base/assert.h"
@@ -129,6 +130,8 @@ void register_service(MethodTable& methods, shard::Engine& engine, const Service
   add_poll_handlers(registrar);
   add_task_handlers(registrar);
   add_activity_handlers(registrar);
+  add_queue_handlers(registrar);
+  add_queue_config_handlers(registrar);
 }
 
 }  // namespace fairlead::api

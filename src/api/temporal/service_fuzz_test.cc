@@ -208,6 +208,13 @@ TEST_F(FuzzTest, GrownAndDamagedRequestsAreAnsweredOnce) {
   EXPECT_GT(engine.completions.requests.size(), 0u);
   EXPECT_GT(engine.workflow_polls.requests.size(), 0u);
   EXPECT_GT(engine.histories.requests.size(), 0u);
+  EXPECT_GT(engine.described_queues.requests.size(), 0u);
+  EXPECT_GT(engine.rule_changes.requests.size(), 0u);
+  // What gets through the checks can be done.
+  for (auto& asked : engine.rule_changes.requests) {
+    model::QueueRules rules;
+    EXPECT_TRUE(asked.change(rules, kNow).ok());
+  }
 }
 
 TEST_F(FuzzTest, NoiseIsAnsweredOnce) {

@@ -21,7 +21,9 @@ class Outcome:
         return json.loads(self.stdout)
 
 
-async def attempt(*words: str, namespace: str | None = None) -> Outcome:
+async def attempt(
+    *words: str, namespace: str | None = None, output: str = "json"
+) -> Outcome:
     """Runs the command without an opinion on whether it should succeed."""
     process = await asyncio.create_subprocess_exec(
         os.environ["TEMPORAL_CLI"],
@@ -31,7 +33,7 @@ async def attempt(*words: str, namespace: str | None = None) -> Outcome:
         "--namespace",
         namespace or os.environ.get("FAIRLEAD_NAMESPACE", "default"),
         "--output",
-        "json",
+        output,
         "--command-timeout",
         "60s",
         stdout=asyncio.subprocess.PIPE,
@@ -41,7 +43,9 @@ async def attempt(*words: str, namespace: str | None = None) -> Outcome:
     return Outcome(process.returncode, stdout.decode(), stderr.decode())
 
 
-async def temporal(*words: str, namespace: str | None = None) -> Outcome:
-    outcome = await attempt(*words, namespace=namespace)
+async def temporal(
+    *words: str, namespace: str | None = None, output: str = "json"
+) -> Outcome:
+    outcome = await attempt(*words, namespace=namespace, output=output)
     assert outcome.code == 0, f"temporal {' '.join(words)}: {outcome.stderr.strip()}"
     return outcome
