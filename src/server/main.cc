@@ -10,9 +10,15 @@ int main(int argc, char** argv) {
 
   fairlead::server::CommandRun run;
   fairlead::server::add_server_command(&app, &run);
+  fairlead::server::add_task_queue_command(&app, &run);
   fairlead::server::add_version_command(&app, &run);
 
-  CLI11_PARSE(app, argc, argv);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help is no mistake; everything else is one on the line, whatever CLI11 numbers it.
+    return app.exit(error) == 0 ? 0 : 2;
+  }
   if (!run) {
     std::fputs(app.help().c_str(), stderr);
     return 2;

@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "api/fairlead/task_queue_service.h"
 #include "api/temporal/codec.h"
 #include "api/temporal/grpc_transport.h"
 #include "api/temporal/health.h"
@@ -135,8 +136,9 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   api::MethodTable methods;
   api::StreamTable streams;
   api::register_service(methods, *parts.node, service);
+  api::register_task_queue_service(methods, *parts.node, service);
   parts.health.add_to(&methods, &streams);
-  api::add_reflection({kWorkflowService, kOperatorService}, &streams);
+  api::add_reflection({kWorkflowService, kOperatorService, api::kTaskQueueService}, &streams);
 
   api::GrpcOptions grpc;
   grpc.bind_address = config.server.bind;

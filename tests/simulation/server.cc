@@ -1,5 +1,6 @@
 #include "simulation/server.h"
 
+#include "api/fairlead/task_queue_service.h"
 #include "api/temporal/service.h"
 #include "base/assert.h"
 
@@ -29,6 +30,7 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   service.seed = random.next();
   service.shards = options.shards;
   api::register_service(methods_, *node_, service);
+  api::register_task_queue_service(methods_, *node_, service);
 }
 
 // Nothing is told and nothing is saved. What the dead server still meant to do goes first, because

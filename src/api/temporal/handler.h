@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -67,12 +68,12 @@ shard::Reply<T> answer(CallPtr call, Encode encode) {
 // For responses without content.
 shard::Reply<shard::Done> answer_done(CallPtr call);
 
-// Enters handlers into the method table under the names that the API's service descriptors give
-// them.
+// Enters handlers into the method table under the names that service descriptors give them.
 class Registrar {
  public:
-  Registrar(MethodTable& methods, std::shared_ptr<Service> service)
-      : methods_(methods), service_(std::move(service)) {}
+  // `names` are the services whose methods are to be found.
+  Registrar(MethodTable& methods, std::shared_ptr<Service> service, std::vector<const char*> names)
+      : methods_(methods), service_(std::move(service)), names_(std::move(names)) {}
 
   // A handler's status is its refusal, which becomes the answer. OK means that it has answered or
   // will.
@@ -91,13 +92,14 @@ class Registrar {
  private:
   static constexpr size_t kArenaBlock = 4096;
 
-  // The method whose request is of this type; the API has exactly one for each.
-  static std::string method_of(const google::protobuf::Descriptor& request);
+  // The method whose request is of this type; there is exactly one for each.
+  std::string method_of(const google::protobuf::Descriptor& request) const;
   // Fills `request` from the call's body, which is freed: a parked call has no use for it.
   static absl::Status parse(Call& call, google::protobuf::Message& request);
 
   MethodTable& methods_;
   std::shared_ptr<Service> service_;
+  std::vector<const char*> names_;
 };
 
 void add_system_handlers(Registrar& registrar);

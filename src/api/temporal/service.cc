@@ -89,8 +89,8 @@ absl::StatusOr<Service::Bearer> Service::read_token(const std::string& bytes,
   return bearer;
 }
 
-std::string Registrar::method_of(const google::protobuf::Descriptor& request) {
-  for (const char* name : kServices) {
+std::string Registrar::method_of(const google::protobuf::Descriptor& request) const {
+  for (const char* name : names_) {
     const auto& service = service_named(name);
     for (int i = 0; i < service.method_count(); ++i) {
       if (service.method(i)->input_type() == &request) return full_name(*service.method(i));
@@ -120,7 +120,8 @@ void register_service(MethodTable& methods, shard::Engine& engine, const Service
     }
   }
   // What is built takes the place of its refusal.
-  Registrar registrar(methods, std::make_shared<Service>(engine, options));
+  Registrar registrar(methods, std::make_shared<Service>(engine, options),
+                      {kServices.begin(), kServices.end()});
   add_system_handlers(registrar);
   add_namespace_handlers(registrar);
   add_workflow_handlers(registrar);
