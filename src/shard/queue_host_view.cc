@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "model/bytes.h"
 #include "shard/queue_host.h"
 #include "store/keys.h"
 
@@ -47,7 +48,7 @@ absl::StatusOr<model::QueueRules> QueueHost::change_rules(const QueueAddress& qu
   if (auto status = request.change(rules, now); !status.ok()) return status;
   const auto changed = owner.tasks().set_rules(std::move(rules), now);
   store::WriteBatch batch;
-  batch.put(store::keys::queue_rules(env_.shard, queue.name), changed.SerializeAsString());
+  batch.put(store::keys::queue_rules(env_.shard, queue.name), model::stable_bytes(changed));
   owner.add_rows(&batch);
   env_.write(batch);
   serve(queue);

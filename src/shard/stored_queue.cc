@@ -1,6 +1,7 @@
 #include "shard/stored_queue.h"
 
 #include "base/assert.h"
+#include "model/bytes.h"
 #include "store/keys.h"
 
 namespace fairlead::shard {
@@ -107,7 +108,7 @@ void StoredQueue::add_rows(store::WriteBatch* batch) {
 
 void StoredQueue::add_rules(store::WriteBatch* batch) {
   if (!tasks_.rules_changed()) return;
-  batch->put(store::keys::queue_rules(shard_, name_), tasks_.take_rules().SerializeAsString());
+  batch->put(store::keys::queue_rules(shard_, name_), model::stable_bytes(tasks_.take_rules()));
 }
 
 std::vector<queue::Waiting> StoredQueue::tasks_of(const std::string& key) {

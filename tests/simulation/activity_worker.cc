@@ -71,6 +71,8 @@ void ActivityWorker::take(Task task) {
                                   work->task.workflow_execution().workflow_id()));
   world_.auditor->given_activity(run_id, work->scheduled_id, work->task.attempt(),
                                  time_of_stamp(work->task.started_time()), work->heartbeat);
+  world_.auditor->saw_start(work->task.priority().fairness_key(),
+                            time_of_stamp(work->task.started_time()));
   if (work->task.input().payloads_size() != 1 ||
       work->task.input().payloads(0).data() !=
           absl::StrCat("input of ", work->task.activity_id())) {

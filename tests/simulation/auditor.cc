@@ -1,5 +1,7 @@
 #include "simulation/auditor.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "temporal/api/enums/v1/event_type.pb.h"
 
@@ -169,6 +171,36 @@ void Auditor::settle(const std::string& run_id, const Events& events) {
     fail(name + " was terminated and says otherwise");
   }
   count_ending(events);
+}
+
+void Auditor::saw_start(const std::string& fairness_key, TimeNs started) {
+  starts_[fairness_key].push_back(started);
+}
+
+void Auditor::settle_limits() {
+  constexpr DurationNs kMessage = 200 * kMillisecond;
+  const auto check = [&](std::vector<TimeNs> starts, const Limit& limit, const std::string& whose) {
+    std::erase_if(starts, [&](TimeNs start) { return start < limit.since; });
+    std::sort(starts.begin(), starts.end());
+    for (size_t from = 0; from < starts.size(); ++from) {
+      for (size_t to = from; to < starts.size(); ++to) {
+        // The queue counts when it decides; the attempt's start is stamped a message later.
+        const double seconds = static_cast<double>(starts[to] - starts[from] + kMessage) / kSecond;
+        if (static_cast<double>(to - from + 1) <= limit.per_second * (seconds + 1) + 1 + 1e-6) {
+          continue;
+        }
+        return fail(absl::StrCat(to - from + 1, " activities of ", whose, " started in ", seconds,
+                                 " s under a limit of ", limit.per_second, " a second"));
+      }
+    }
+    if (starts.size() > 10) probes_->hit(Probe::kLimitHeld);
+  };
+  std::vector<TimeNs> all;
+  for (const auto& [key, starts] : starts_) {
+    all.insert(all.end(), starts.begin(), starts.end());
+    if (key_limit_.has_value()) check(starts, *key_limit_, absl::StrCat("key '", key, "'"));
+  }
+  if (limit_.has_value()) check(all, *limit_, "the queue");
 }
 
 void Auditor::settle_signals(const Run& run, const std::string& name, const Events& events) {

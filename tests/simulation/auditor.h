@@ -50,6 +50,12 @@ class Auditor {
   // heartbeat is there for the next attempt.
   void given_activity(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
                       TimeNs started, int64_t heartbeat);
+  // From now on at most so many activities start in a second, or of each fairness key.
+  void told_limit(double per_second) { limit_ = Limit{clock_->now(), per_second}; }
+  void told_key_limit(double per_second) { key_limit_ = Limit{clock_->now(), per_second}; }
+  void saw_start(const std::string& fairness_key, TimeNs started);
+  // In every window of t seconds: rate * (t + 1) + 1 starts at most, across crashes.
+  void settle_limits();
   void told_activity_completed(const std::string& run_id, int64_t scheduled_id,
                                const std::string& result);
   void told_activity_canceled(const std::string& run_id, int64_t scheduled_id);
@@ -71,6 +77,10 @@ class Auditor {
   size_t started() const { return runs_.size(); }
 
  private:
+  struct Limit {
+    TimeNs since = 0;
+    double per_second = 0;
+  };
   struct Activity {
     absl::btree_set<int32_t> attempts;  // that were handed out
     int64_t heartbeat = 0;
@@ -102,6 +112,9 @@ class Auditor {
   std::string failure_;
   absl::btree_map<std::string, Run> runs_;
   absl::btree_map<std::string, std::string> requests_;  // start request id -> run id
+  std::optional<Limit> limit_;
+  std::optional<Limit> key_limit_;
+  absl::btree_map<std::string, std::vector<TimeNs>> starts_;  // of activities, by fairness key
 };
 
 }  // namespace fairlead::sim

@@ -105,7 +105,8 @@ void Client::start_run(const FlowPtr& flow) {
   if (random.chance(0.7)) {
     request.mutable_priority()->set_fairness_key(
         std::string(1, static_cast<char>('a' + random.below(4))));
-    request.mutable_priority()->set_fairness_weight(static_cast<float>(1 + random.below(8)) / 2);
+    request.mutable_priority()->set_fairness_weight(static_cast<float>(1 + random.below(8)) /
+                                                    2);  // at most 4
   }
   const bool replaces = flow->runs > 1;
   if (replaces) {

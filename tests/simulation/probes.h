@@ -47,6 +47,7 @@ enum class Probe : uint8_t {
   kRunCanceled,
   kRunFailed,
   kRunDeleted,
+  kLimitHeld,
   kCount,
 };
 
@@ -89,6 +90,7 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "run canceled",
     "run failed",
     "run deleted",
+    "limit held",
 };
 
 class Probes {

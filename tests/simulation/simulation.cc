@@ -14,6 +14,8 @@ constexpr DurationNs kStorm = 60 * kSecond;
 // Long enough for the longest chain of timeouts a program can make.
 constexpr DurationNs kPatience = 4 * kHour;
 constexpr DurationNs kRetention = 3 * kDay;
+// The largest weight that a key gets.
+constexpr double kWeightMax = 4;
 
 }  // namespace
 
@@ -73,8 +75,65 @@ void Simulation::storm() {
     hire([this] { add_activity_worker(); });
   }
   trouble_workers();
+  set_rules();
   plan_crash();
   run_until(scheduler_.now() + kStorm);
+}
+
+// An operator limits the activities, weighs keys, and changes their mind about weights.
+void Simulation::set_rules() {
+  auto& random = scheduler_.random();
+  UpdateTaskQueueConfigRequest request;
+  request.set_namespace_(kNamespace);
+  request.set_task_queue(kActivityQueue);
+  request.set_task_queue_type(temporal::api::enums::v1::TASK_QUEUE_TYPE_ACTIVITY);
+  const double limit = random.chance(0.3) ? static_cast<double>(2 + random.below(20)) : 0;
+  // Programs weigh their keys up to 4.
+  const double key_limit = random.chance(0.3) ? static_cast<double>(1 + random.below(8)) : 0;
+  if (limit > 0) {
+    request.mutable_update_queue_rate_limit()->mutable_rate_limit()->set_requests_per_second(
+        static_cast<float>(limit));
+  }
+  if (key_limit > 0) {
+    request.mutable_update_fairness_key_rate_limit_default()
+        ->mutable_rate_limit()
+        ->set_requests_per_second(static_cast<float>(key_limit));
+  }
+  world_.insist<UpdateTaskQueueConfigResponse>(
+      reader_, "UpdateTaskQueueConfig", request, 1000,
+      [this, limit, key_limit](const Outcome& outcome, const UpdateTaskQueueConfigResponse&) {
+        if (!outcome.ok()) return auditor_.fail("rules are refused: " + outcome.message);
+        if (limit > 0) auditor_.told_limit(limit);
+        if (key_limit > 0) auditor_.told_key_limit(key_limit * kWeightMax);
+      });
+  reweigh_keys();
+}
+
+void Simulation::reweigh_keys() {
+  if (!is_stormy_) return;
+  auto& random = scheduler_.random();
+  UpdateTaskQueueConfigRequest request;
+  request.set_namespace_(kNamespace);
+  const bool is_activity = random.chance(0.5);
+  request.set_task_queue(is_activity ? kActivityQueue : kFlowQueue);
+  request.set_task_queue_type(is_activity ? temporal::api::enums::v1::TASK_QUEUE_TYPE_ACTIVITY
+                                          : temporal::api::enums::v1::TASK_QUEUE_TYPE_WORKFLOW);
+  const std::string key(1, static_cast<char>('a' + random.below(4)));
+  if (random.chance(0.3)) {
+    request.add_unset_fairness_weight_overrides(key);
+  } else {
+    (*request.mutable_set_fairness_weight_overrides())[key] =
+        static_cast<float>(1 + random.below(static_cast<uint64_t>(2 * kWeightMax))) / 2;
+  }
+  world_.ask<UpdateTaskQueueConfigResponse>(
+      reader_, "UpdateTaskQueueConfig", request, 10 * kSecond,
+      [this](const Outcome& outcome, const UpdateTaskQueueConfigResponse&) {
+        if (!outcome.ok() && !outcome.is_unknown()) {
+          auditor_.fail("weights are refused: " + outcome.message);
+        }
+      });
+  scheduler_.after(scheduler_.between(100 * kMillisecond, 10 * kSecond), kNobody,
+                   [this] { reweigh_keys(); });
 }
 
 void Simulation::calm() {
@@ -111,6 +170,7 @@ void Simulation::settle() {
   for (const auto& run_id : runs) read_to_end(run_id, "", std::make_shared<Events>());
   run_until(scheduler_.now() + kMinute);
   if (settled_ != runs.size()) auditor_.fail("a history cannot be read at the end");
+  auditor_.settle_limits();
 }
 
 void Simulation::read_to_end(const std::string& run_id, std::string page_token,

@@ -59,6 +59,8 @@ class Simulation {
   void add_workflow_worker();
   void add_activity_worker();
   void trouble_workers();
+  void set_rules();
+  void reweigh_keys();
   void read_to_end(const std::string& run_id, std::string page_token,
                    std::shared_ptr<Events> events);
 

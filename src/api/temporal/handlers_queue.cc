@@ -10,6 +10,7 @@
 #include "api/temporal/validate.h"
 #include "base/error.h"
 #include "google/protobuf/util/time_util.h"
+#include "model/bytes.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
 // The `temporal` CLI still asks in the mode that the API has since deprecated.
@@ -214,7 +215,7 @@ std::string encode(const Question& question, TimeNs now) {
   if (question.request.report_config() && owner != question.views.end()) {
     write_queue_config(owner->rules, *response.mutable_config());
   }
-  return response.SerializeAsString();
+  return model::stable_bytes(response);
 }
 
 void ask_next(shard::Engine& engine, const std::shared_ptr<Question>& question) {
@@ -259,7 +260,7 @@ absl::Status list_partitions(Service& service, ListTaskQueuePartitionsRequest& r
   ListTaskQueuePartitionsResponse response;
   response.add_workflow_task_queue_partitions()->set_key(request.task_queue().name());
   response.add_activity_task_queue_partitions()->set_key(request.task_queue().name());
-  succeed(*call, response.SerializeAsString());
+  succeed(*call, model::stable_bytes(response));
   return absl::OkStatus();
 }
 

@@ -9,6 +9,7 @@
 #include "api/temporal/validate.h"
 #include "base/error.h"
 #include "google/protobuf/util/time_util.h"
+#include "model/bytes.h"
 #include "queue/priority.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
@@ -154,7 +155,7 @@ absl::Status apply(const UpdateTaskQueueConfigRequest& request, QueueRules& rule
 std::string encode(const QueueRules& rules) {
   UpdateTaskQueueConfigResponse response;
   write_queue_config(rules, *response.mutable_config());
-  return response.SerializeAsString();
+  return model::stable_bytes(response);
 }
 
 absl::Status update_config(Service& service, UpdateTaskQueueConfigRequest& request,
