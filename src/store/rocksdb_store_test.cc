@@ -128,9 +128,11 @@ TEST(RocksDbStore, RefusesANewerFormatAndNamesBothVersions) {
 TEST(RocksDbStore, RefusesAnOlderFormatAndNamesBothVersions) {
   TemporaryFolder folder;
   {
-    const auto store = must_open(folder.path());
+    const auto store = must_open(folder.path(), {.memtable_bytes = 1 << 16});
     ASSERT_OK(store->write(put(keys::meta("format"), std::string("\0\0\0\x01\0\x10", 6))));
-    ASSERT_OK(store->sync());
+    for (int i = 0; i < 200; ++i) {
+      ASSERT_OK(store->write(put(absl::StrCat("a", i), std::string(1 << 12, 'x'))));
+    }
   }
   const absl::Status status = open_status(folder.path());
   EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
