@@ -32,6 +32,8 @@ void describe(const NamespaceRow& row, const ServiceOptions& options, Response& 
   info.set_id(row.id());
   // ShutdownWorker ends the polls of its worker, so workers may leave that to us.
   info.mutable_capabilities()->set_worker_poll_complete_on_shutdown(true);
+  // Tasks carry advice on the number of polls, also the advice to have fewer.
+  info.mutable_capabilities()->set_poller_autoscaling(true);
   info.mutable_limits()->set_blob_size_limit_error(options.limits.blob_bytes);
   info.mutable_limits()->set_memo_size_limit_error(options.memo_bytes);
   info.mutable_limits()->set_workflow_task_completion_size_limit_error(options.completion_bytes);

@@ -119,10 +119,12 @@ absl::Status shutdown_worker(Service& service, ShutdownWorkerRequest& request,
   FL_TRY(check_length(request.sticky_task_queue(), "StickyTaskQueue", id_max));
   FL_TRY(check_length(request.task_queue(), "TaskQueue", id_max));
   FL_TRY(check_length(request.worker_instance_key(), "WorkerInstanceKey", id_max));
+  FL_TRY(check_length(request.identity(), "Identity", id_max));
   service.engine.shutdown_worker({.ns = number_of(ns),
                                   .sticky_queue = request.sticky_task_queue(),
                                   .task_queue = request.task_queue(),
-                                  .worker_instance_key = request.worker_instance_key()},
+                                  .worker_instance_key = request.worker_instance_key(),
+                                  .identity = request.identity()},
                                  answer_done(call));
   return absl::OkStatus();
 }

@@ -166,13 +166,15 @@ TEST_F(PollTest, RefusesWhatIsWrong) {
 
 TEST_F(PollTest, ShutdownWorker) {
   EXPECT_EQ(call("ShutdownWorker", from_text<ShutdownWorkerRequest>(R"(
-      namespace: "default" sticky_task_queue: "s" task_queue: "q" worker_instance_key: "k")"))
+      namespace: "default" sticky_task_queue: "s" task_queue: "q" worker_instance_key: "k"
+      identity: "me")"))
                 ->status.code,
             kOk);
   const auto& request = engine.shutdowns.requests.at(0);
   EXPECT_EQ(request.sticky_queue, "s");
   EXPECT_EQ(request.task_queue, "q");
   EXPECT_EQ(request.worker_instance_key, "k");
+  EXPECT_EQ(request.identity, "me") << "who leaves is no longer a poller of the queue";
   EXPECT_EQ(request.ns, NamespaceNum(7));
 }
 

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "google/protobuf/util/time_util.h"
 #include "model/bytes.h"
+#include "queue/limits.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
 // The `temporal` CLI still asks in the mode that the API has since deprecated.
@@ -28,7 +29,7 @@ using namespace temporal::api::enums::v1;
 using namespace temporal::api::taskqueue::v1;
 using namespace temporal::api::workflowservice::v1;
 
-// What clients show for a poller that asked for no limit.
+// What the reference says of a poller that asked for no limit.
 constexpr double kUnlimitedPerSecond = 100'000;
 constexpr int kBuildIdsMax = 100;
 constexpr int kReachabilityBuildIdsMax = 5;
@@ -161,12 +162,9 @@ void write_default(const Question& question, TimeNs now, DescribeTaskQueueRespon
   // Nobody serves versions yet, so everything goes to workers without one.
   response.mutable_versioning_info()->set_current_version("__unversioned__");
   response.mutable_versioning_info()->mutable_update_time()->set_seconds(kNeverSeconds);
-  // A queue that this server cannot have has no limit, not even the system's.
-  if (question.types.front() != TASK_QUEUE_TYPE_NEXUS) {
-    auto& limit = *response.mutable_effective_rate_limit();
-    limit.set_requests_per_second(static_cast<float>(view.limit_per_second));
-    limit.set_rate_limit_source(source_of(view));
-  }
+  auto& limit = *response.mutable_effective_rate_limit();
+  limit.set_requests_per_second(static_cast<float>(view.limit_per_second));
+  limit.set_rate_limit_source(source_of(view));
   if (request.include_task_queue_status()) {
     // Our tasks are not numbered in blocks; readers of old look into the block without asking.
     auto& status = *response.mutable_task_queue_status();
@@ -223,7 +221,7 @@ void ask_next(shard::Engine& engine, const std::shared_ptr<Question>& question) 
   // Nobody serves Nexus yet: its queues are empty.
   while (views.size() < question->types.size() &&
          question->types[views.size()] == TASK_QUEUE_TYPE_NEXUS) {
-    views.emplace_back();
+    views.emplace_back().limit_per_second = queue::kSystemLimit;
   }
   if (views.size() == question->types.size()) {
     return succeed(*question->call, encode(*question, engine.now()));

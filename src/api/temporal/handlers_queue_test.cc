@@ -147,8 +147,9 @@ TEST_F(QueueTest, NexusQueuesAreEmpty) {
               from_text<DescribeTaskQueueResponse>(R"(
       stats { approximate_backlog_age {} }
       stats_by_priority_key { key: 3 value { approximate_backlog_age {} } }
-      versioning_info { current_version: "__unversioned__"
-                        update_time { seconds: -62135596800 } })"));
+      versioning_info { current_version: "__unversioned__" update_time { seconds: -62135596800 } }
+      effective_rate_limit { requests_per_second: 100000
+                             rate_limit_source: RATE_LIMIT_SOURCE_SYSTEM })"));
   EXPECT_EQ(engine.asked, 0);
 }
 

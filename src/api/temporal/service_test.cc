@@ -114,7 +114,7 @@ TEST_F(ServiceTest, DescribingANamespace) {
       "DescribeNamespace", from_text<DescribeNamespaceRequest>(R"(namespace: "default")"));
   expect_same(described, from_text<DescribeNamespaceResponse>(R"(
       namespace_info { name: "default" state: NAMESPACE_STATE_REGISTERED id: "id-of-default"
-        capabilities { worker_poll_complete_on_shutdown: true }
+        capabilities { worker_poll_complete_on_shutdown: true poller_autoscaling: true }
         limits { blob_size_limit_error: 2097152 memo_size_limit_error: 2097152
                  workflow_task_completion_size_limit_error: 41943040 } }
       config { workflow_execution_retention_ttl { seconds: 86400 } bad_binaries { }

@@ -91,6 +91,24 @@ async def test_a_limit_of_zero_is_a_limit(activities: Counter):
     assert stored["queueRateLimit"]["rateLimit"] == {}
 
 
+async def test_a_limit_of_zero_stops_a_queue_until_it_is_lifted(
+    stage: Stage, activities: Counter
+):
+    await activities.set("--queue-rps-limit", "0")
+    async with stage.worker(
+        Hello, activities=[greet], disable_eager_activity_execution=True
+    ):
+        handle = await stage.start(Hello.run, "Ada")
+
+        # A worker polls all the time, so the task could not wait without the limit.
+        async def waits() -> bool:
+            return (await activities.stats())["approximateBacklogCount"] == 1
+
+        await until(waits)
+        await activities.set("--queue-rps-limit", "default")
+        assert await handle.result() == "Hello, Ada!"
+
+
 async def test_a_workflow_queue_takes_no_limits(workflows: Counter):
     message = "not allowed"
     assert message in await workflows.refused("--queue-rps-limit", "5")

@@ -1,9 +1,12 @@
 """Activities: results, retries, failures and the priority they run with."""
 
+import asyncio
+
 import pytest
 from temporalio.client import WorkflowFailureError
 from temporalio.common import Priority
 from temporalio.exceptions import ActivityError, ApplicationError, RetryState
+from temporalio.worker import PollerBehaviorAutoscaling
 
 from app.activities import (
     Charge,
@@ -44,6 +47,24 @@ async def test_hello_with_an_activity_leaves_exactly_the_expected_history(stage:
         handle = await stage.start(Hello.run, "Ada")
         assert await handle.result() == "Hello, Ada!"
     assert await event_names(handle) == HELLO_HISTORY
+
+
+# The server tells such a worker with each task whether to poll more or less.
+async def test_a_worker_that_scales_its_polls_finishes_everything(stage: Stage):
+    scaling = PollerBehaviorAutoscaling(minimum=1, maximum=20, initial=2)
+    async with stage.worker(
+        Hello,
+        activities=[greet],
+        workflow_task_poller_behavior=scaling,
+        activity_task_poller_behavior=scaling,
+    ):
+        guests = [f"guest {number}" for number in range(40)]
+        greetings = [
+            stage.execute(Hello.run, guest, id=f"{stage.workflow_id}-{guest}")
+            for guest in guests
+        ]
+        answers = await asyncio.gather(*greetings)
+    assert answers == [f"Hello, {guest}!" for guest in guests]
 
 
 async def test_a_failing_activity_is_retried_until_it_succeeds(stage: Stage):
