@@ -113,6 +113,53 @@ TEST(Lifecycle, TooLongAHistoryEndsTheRun) {
             "Workflow history count exceeds limit.");
 }
 
+TEST(Lifecycle, TooMuchInOneStepEndsTheRun) {
+  Bench bench;
+  bench.limits.transaction_bytes = 1000;
+  bench.start();
+  bench.signal(std::string(2000, 's'));
+  EXPECT_EQ(bench.run.state.status(), model::TERMINATED);
+  EXPECT_EQ(bench.events.back().workflow_closed().reason(), "Transaction size exceeds limit.");
+}
+
+TEST(Lifecycle, TooMuchToRememberEndsTheRun) {
+  Bench bench;
+  bench.limits.state_bytes = 20'000;
+  bench.start();
+  bench.take_task();
+  bench.complete_task({schedule("a"), schedule("b")});
+  bench.take_activity("a");
+  bench.take_activity("b");
+  for (const char* id : {"a", "b"}) {
+    EXPECT_TRUE(bench.run.is_open());
+    bench.step([&](Transaction& tx) {
+      heartbeat_activity(tx, *bench.run.find_activity(std::string(id)), std::string(12'000, 'h'));
+    });
+  }
+  EXPECT_EQ(bench.run.state.status(), model::TERMINATED);
+  EXPECT_EQ(bench.events.back().workflow_closed().reason(),
+            "Workflow mutable state size exceeds limit.");
+}
+
+// Each field by itself: what is said wins, what is not said is inherited.
+TEST(Lifecycle, PrioritiesAreInheritedFieldByField) {
+  model::Priority parent;
+  parent.set_priority_key(1);
+  parent.set_fairness_key("tenant");
+  parent.set_fairness_weight(2.5);
+  model::Priority own;
+  EXPECT_EQ(merge_priority(parent, own).SerializeAsString(), parent.SerializeAsString());
+  own.set_fairness_key("other");
+  auto merged = merge_priority(parent, own);
+  EXPECT_EQ(merged.priority_key(), 1);
+  EXPECT_EQ(merged.fairness_key(), "other");
+  EXPECT_EQ(merged.fairness_weight(), 2.5F);
+  own.set_priority_key(5);
+  own.set_fairness_weight(0.5);
+  EXPECT_EQ(merge_priority(parent, own).SerializeAsString(), own.SerializeAsString());
+  EXPECT_EQ(merge_priority({}, own).SerializeAsString(), own.SerializeAsString());
+}
+
 TEST(Lifecycle, SignalsHaveALimit) {
   Bench bench;
   bench.limits.signals = 2;

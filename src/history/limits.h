@@ -13,6 +13,8 @@ struct Limits {
   int64_t history_bytes = 50 << 20;
   int64_t history_events_suggest = 4'096;
   int64_t history_bytes_suggest = 4 << 20;
+  int64_t state_bytes = 8 << 20;        // of a run and all that is pending in it
+  int64_t transaction_bytes = 4 << 20;  // of the events that one step writes
   int64_t pending_activities = 2'000;
   int64_t signals = 10'000;
   int64_t buffered_events = 100;

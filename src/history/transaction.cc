@@ -170,7 +170,27 @@ void Transaction::enforce_history_limits() {
     terminate_by_server(*this, "Workflow history count exceeds limit.");
   } else if (state.history_bytes() > limits.history_bytes) {
     terminate_by_server(*this, "Workflow history size exceeds limit.");
+  } else if (static_cast<int64_t>(events_.size()) > limits.transaction_bytes) {
+    terminate_by_server(*this, "Transaction size exceeds limit.");
+  } else if (is_state_too_large()) {
+    terminate_by_server(*this, "Workflow mutable state size exceeds limit.");
   }
+}
+
+// What is small cannot break the limit, so the sum is made only when something large has changed.
+bool Transaction::is_state_too_large() const {
+  constexpr size_t kSmall = 2 << 10;
+  const size_t own = run_.state.ByteSizeLong();
+  bool is_large = own > static_cast<size_t>(limits.state_bytes) / 4;
+  for (const int64_t id : run_.touched_activities) {
+    const auto found = run_.activities.find(id);
+    if (found != run_.activities.end() && found->second.ByteSizeLong() > kSmall) is_large = true;
+  }
+  if (!is_large) return false;
+  size_t sum = own;
+  for (const auto& [id, activity] : run_.activities) sum += activity.ByteSizeLong();
+  for (const auto& [id, timer] : run_.timers) sum += timer.ByteSizeLong();
+  return sum > static_cast<size_t>(limits.state_bytes);
 }
 
 void Transaction::schedule_wanted_task() {

@@ -91,6 +91,7 @@ class Transaction {
 
  private:
   void enforce_history_limits();
+  bool is_state_too_large() const;
 
   Run& run_;
   const Codec& codec_;

@@ -229,6 +229,7 @@ const model::QueueRules& TaskQueue::set_rules(model::QueueRules rules, TimeNs no
     old_weights.push_back({key, {was}});
   }
 
+  if (!rules.weights().empty()) rules.set_weights_were_set(true);
   rules_ = std::move(rules);
   for (const auto& [key, was] : old_weights) {
     auto& entry = keys_[key];

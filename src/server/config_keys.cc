@@ -136,6 +136,12 @@ constexpr std::array kKeys = {
     number<kLimits, &Limits::history_bytes_suggest>(
         "limits.history_suggest_mib", 1, 4 << 10,
         "Size in MiB after which workers are told to continue as new", kMib),
+    number<kLimits, &Limits::state_bytes>(
+        "limits.state_mib", 1, 1 << 10,
+        "A run and all that is pending in it, in MiB; beyond it the run is terminated", kMib),
+    number<kLimits, &Limits::transaction_bytes>(
+        "limits.transaction_mib", 1, 1 << 10,
+        "Events that one step writes, in MiB; beyond it the run is terminated", kMib),
     number<kLimits, &Limits::pending_activities>("limits.pending_activities", 1, 1'000'000,
                                                  "Activities that a run has open at once"),
     number<kLimits, &Limits::signals>("limits.signals", 1, 10'000'000, "Signals that a run takes"),

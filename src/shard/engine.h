@@ -37,6 +37,7 @@ class Engine {
   // The answer to a poll could not be delivered: give the task to somebody else.
   virtual void return_workflow_task(TaskToken token) = 0;
   virtual void return_activity_task(TaskToken token) = 0;
+  virtual void return_query(std::string query_id) = 0;
 
   virtual void complete_workflow_task(CompleteWorkflowTask request,
                                       Reply<CompleteWorkflowTaskResult> reply) = 0;

@@ -214,18 +214,28 @@ void Node::query_workflow(QueryRequest request, Reply<QueryResult> reply) {
   send(shard, &Shard::query_workflow, std::move(request), std::move(reply));
 }
 
-void Node::answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) {
-  // A query's id begins with the number of the shard that asks.
+Shard* Node::shard_of_query(const std::string& query_id) {
   uint32_t number = 0;
   const std::string prefix = query_id.substr(0, query_id.find('-'));
-  if (!absl::SimpleAtoi(prefix, &number) || number >= shards_.size()) {
+  if (!absl::SimpleAtoi(prefix, &number) || number >= shards_.size()) return nullptr;
+  return shards_[number].get();
+}
+
+void Node::return_query(std::string query_id) {
+  auto* home = shard_of_query(query_id);
+  if (home == nullptr) return;
+  home->executor().post([home, query_id = std::move(query_id)] { home->return_query(query_id); });
+}
+
+void Node::answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) {
+  auto* home = shard_of_query(query_id);
+  if (home == nullptr) {
     reply(errors::not_found("query task not found, or already expired"));
     return;
   }
-  auto& shard = *shards_[number];
-  shard.executor().post([&shard, query_id = std::move(query_id), answer = std::move(answer),
+  home->executor().post([home, query_id = std::move(query_id), answer = std::move(answer),
                          reply = std::move(reply)]() mutable {
-    shard.answer_query(query_id, std::move(answer), std::move(reply));
+    home->answer_query(query_id, std::move(answer), std::move(reply));
   });
 }
 

@@ -63,6 +63,7 @@ class Node final : public Engine, private Peers {
   void cancel_poll(PollId poll) override;
   void return_workflow_task(TaskToken token) override;
   void return_activity_task(TaskToken token) override;
+  void return_query(std::string query_id) override;
   void complete_workflow_task(CompleteWorkflowTask request,
                               Reply<CompleteWorkflowTaskResult> reply) override;
   void fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) override;
@@ -86,6 +87,8 @@ class Node final : public Engine, private Peers {
   ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
                          const std::string& normal_name) const override;
   Shard& shard_of_run(NamespaceNum ns, const std::string& workflow_id);
+  // A query's id begins with the number of the shard that asks. Null: it is no query's id.
+  Shard* shard_of_query(const std::string& query_id);
 
   // Sends a request to the shard of its run, unless too many are under way already.
   template <typename Request, typename Result>

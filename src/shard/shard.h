@@ -97,6 +97,7 @@ class Shard {
   void return_activity_task(TaskToken token);
 
   void query_workflow(QueryRequest request, Reply<QueryResult> reply);
+  void return_query(const std::string& query_id);
   void answer_query(const std::string& query_id, QueryAnswer answer, Reply<Done> reply);
 
   void describe_queue(QueueRef queue, Reply<QueueView> reply);

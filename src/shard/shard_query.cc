@@ -174,6 +174,16 @@ void Shard::start_query(PollPtr poll, QueueAddress queue, DirectQuery direct) {
       [held] { (*held)->answer_empty(); });
 }
 
+// The worker that was to answer has gone: another one may.
+void Shard::return_query(const std::string& query_id) {
+  const auto found = queries_.find(query_id);
+  if (found == queries_.end() || found->second.waits_in.has_value()) return;
+  with_entry(
+      found->second.run, [this, query_id](RunEntry& entry) { route_query(entry, query_id, false); },
+      [] {});
+  schedule_tick();
+}
+
 void Shard::answer_query(const std::string& query_id, QueryAnswer answer, Reply<Done> reply) {
   if (!queries_.contains(query_id)) {
     reply(errors::not_found("query task not found, or already expired"));

@@ -77,7 +77,11 @@ absl::Status poll_workflow_task(Service& service, PollWorkflowTaskQueueRequest& 
     if (!task.ok()) return fail(*call, task.status());
     if (task->token.workflow_id.empty()) return succeed(*call, {});
     Delivered delivered;
-    if (!task->query.has_value()) {
+    if (task->query.has_value()) {
+      delivered = [&engine, id = task->query->id](bool is_delivered) mutable {
+        if (!is_delivered) engine.return_query(std::move(id));
+      };
+    } else {
       delivered = [&engine, token = task->token](bool is_delivered) mutable {
         if (!is_delivered) engine.return_workflow_task(std::move(token));
       };

@@ -102,7 +102,7 @@ TEST_F(PollTest, ATaskThatDoesNotArriveGoesBack) {
   ASSERT_EQ(engine.returned_activity_tasks.size(), 1u);
 }
 
-TEST_F(PollTest, AnEmptyAnswerAndAQueryHaveNothingToGiveBack) {
+TEST_F(PollTest, AnEmptyAnswerHasNothingToGiveBackAndAQueryGoesToSomebodyElse) {
   auto made = call("PollWorkflowTaskQueue", valid());
   EXPECT_EQ(made->status.code, kOk);
   EXPECT_EQ(made->answer, "");
@@ -110,9 +110,13 @@ TEST_F(PollTest, AnEmptyAnswerAndAQueryHaveNothingToGiveBack) {
   engine.workflow_polls.result =
       shard::WorkflowTask{.token = token(), .query = shard::AttachedQuery{.id = "q-1"}};
   made = call("PollWorkflowTaskQueue", valid());
-  EXPECT_FALSE(made->delivered);
+  made->delivered(true);
+  EXPECT_TRUE(engine.returned_queries.empty());
   const auto response = parse<PollWorkflowTaskQueueResponse>(made->answer);
   EXPECT_EQ(decode_query_token(response.task_token())->namespace_id, "id-of-default");
+  made = call("PollWorkflowTaskQueue", valid());
+  made->delivered(false);
+  EXPECT_EQ(engine.returned_queries, std::vector<std::string>{"q-1"});
 }
 
 TEST_F(PollTest, AClientThatGoesAwayWithdrawsItsPoll) {

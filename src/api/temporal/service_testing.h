@@ -158,6 +158,9 @@ class FakeEngine final : public shard::Engine {
   void return_activity_task(shard::TaskToken token) override {
     returned_activity_tasks.push_back(std::move(token));
   }
+  void return_query(std::string query_id) override {
+    returned_queries.push_back(std::move(query_id));
+  }
   void complete_workflow_task(shard::CompleteWorkflowTask request,
                               Reply<shard::CompleteWorkflowTaskResult> reply) override {
     completions.ask(std::move(request), std::move(reply));
@@ -241,6 +244,7 @@ class FakeEngine final : public shard::Engine {
   std::vector<uint64_t> canceled_polls;
   std::vector<shard::TaskToken> returned_workflow_tasks;
   std::vector<shard::TaskToken> returned_activity_tasks;
+  std::vector<std::string> returned_queries;
 };
 
 class FakeCall final : public Call {
