@@ -159,8 +159,12 @@ void TaskQueue::find_head(uint32_t number, Line& line) {
 bool TaskQueue::takes_part(uint32_t number, const Line& line) const {
   const auto& key = keys_[line.key];
   if (line.head == 0 || key.holds != 0 || !is_in_play(number, line.head)) return false;
+  return !is_drained(key, line.head);
+}
+
+bool TaskQueue::is_drained(const Key& key, uint64_t seq) const {
   const auto* rule = rule_of(key);
-  return rule == nullptr || rule->drain_below() == 0 || line.head < rule->drain_below();
+  return rule != nullptr && rule->drain_below() != 0 && seq >= rule->drain_below();
 }
 
 // Brings the line's part in the order up to date.

@@ -238,6 +238,8 @@ class TaskQueue {
   void find_head(uint32_t number, Line& line);
   Numbered pop_head(uint32_t number, Line& line);
   bool takes_part(uint32_t number, const Line& line) const;
+  // Whether a drain of the key holds its task of this number.
+  bool is_drained(const Key& key, uint64_t seq) const;
   void refresh(uint32_t number, Member member);
   void refresh_key(uint32_t key);
   void settle_picked(uint32_t number, Member member);

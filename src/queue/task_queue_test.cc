@@ -431,5 +431,21 @@ TEST(TaskQueue, ExplainsWhereATaskStands) {
   EXPECT_EQ(standing.holds, kPaused);
 }
 
+// An operator who wonders about a drained key must see which of its tasks the drain holds.
+TEST(TaskQueue, ADrainIsToldOfTheTasksThatItHolds) {
+  QueueBench bench;
+  const Place before = bench.add("a");
+  bench.change_rules([](Rules& rules) {
+    (*rules.mutable_keys())["a"].set_drain_below(std::numeric_limits<uint64_t>::max());
+  });
+  const Place after = bench.add("a");
+  EXPECT_EQ(bench.queue->standing(before, bench.now).holds, 0);
+  EXPECT_EQ(bench.queue->standing(after, bench.now).holds, kDrained);
+  EXPECT_EQ(bench.queue->key_view("a", bench.now)->holds, 0);
+  bench.start_keys(1);
+  EXPECT_EQ(bench.queue->key_view("a", bench.now)->holds, kDrained);
+  EXPECT_EQ(bench.queue->standing(after, bench.now).holds, kDrained);
+}
+
 }  // namespace
 }  // namespace fairlead::queue

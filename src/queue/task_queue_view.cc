@@ -39,6 +39,7 @@ KeyView TaskQueue::view(uint32_t key, TimeNs now) const {
       view.oldest_ns = line.head_created;
     if (!is_first) continue;
     is_first = false;
+    if (is_drained(entry, line.head)) view.holds |= kDrained;
     view.weight = weight_of(entry, line.head_weight).value();
     view.lag = level(number).domain.lag(member);
     view.ideal_share = level(number).domain.share(member);
@@ -116,7 +117,9 @@ Standing TaskQueue::standing(const Place& place, TimeNs now) {
   const uint32_t key = find_key(place.key);
   if (key == kNone || keys_[key].lines[place.level - 1] == kNone) return standing;
   const auto known = view(key, now);
-  standing.holds = known.holds;
+  // A drain lets some tasks of a key go and holds others: this one counts, not the key's next.
+  standing.holds = known.holds & ~kDrained;
+  if (is_drained(keys_[key], place.seq.value())) standing.holds |= kDrained;
   standing.key_ready_ns = known.throttled_until;
   const Member member = keys_[key].lines[place.level - 1];
   auto& line = level(place.level).lines[member];

@@ -16,6 +16,7 @@ enum Hold : uint8_t {
   kCapped = 2,     // as many running as it may have
   kThrottled = 4,  // the limit of all keys
   kTimed = 8,      // a limit of its own
+  kDrained = 16,   // its next task came after a drain began
 };
 
 // What is known of a key at a moment.

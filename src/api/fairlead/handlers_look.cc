@@ -217,7 +217,7 @@ std::string encode_explanation(const shard::ExplainRequest& asked, const std::st
   if (why.state == State::kNothingToDo) return response.SerializeAsString();
   *response.mutable_task_queue() = task_queue_of(why.queue, ns);
   response.set_sticky_queue(why.sticky_queue);
-  response.set_level(why.level);
+  response.set_level(level_of(why));
   response.set_key(why.priority.fairness_key());
   response.set_weight(why.weight);
   response.set_weight_source(weight_source_of(why.is_weight_overridden));

@@ -130,10 +130,11 @@ TEST_F(QueuesTest, AQueueIsDescribedWithItsRules) {
   EXPECT_EQ(engine.described_queues.requests[0].kind, model::ACTIVITY_TASK);
 
   // An unused queue has no rate, no age and no poll.
-  engine.described_queues.result = shard::QueueView();
+  engine.described_queues.result = shard::QueueView{.limit_per_second = 100'000};
   const auto empty = ask<v1::DescribeTaskQueueResponse>(
       "DescribeTaskQueue", about_orders<v1::DescribeTaskQueueRequest>());
   EXPECT_FALSE(empty.has_rate_per_second());
+  EXPECT_EQ(empty.rate_source(), v1::DescribeTaskQueueResponse::LIMIT_SOURCE_SYSTEM);
   EXPECT_FALSE(empty.has_oldest_age());
   EXPECT_FALSE(empty.has_last_poll_age());
   EXPECT_TRUE(empty.is_fair());
@@ -196,7 +197,8 @@ TEST_F(QueuesTest, KeysAreShownWithWhatTheyGotAndWhatHoldsThem) {
   view.is_weight_overridden = true;
   view.ideal_share = 0.5;
   view.lag = -0.25;
-  view.holds = queue::kPaused | queue::kCapped | queue::kThrottled | queue::kTimed;
+  view.holds =
+      queue::kPaused | queue::kCapped | queue::kThrottled | queue::kTimed | queue::kDrained;
   view.throttled_until = kNow + kSecond / 2;
   engine.key_lists.result = shard::KeysView{{view, key_named("")}, 40, 50};
   const auto list = ask<v1::ListKeysResponse>("ListKeys", about_orders<v1::ListKeysRequest>());
@@ -205,7 +207,7 @@ TEST_F(QueuesTest, KeysAreShownWithWhatTheyGotAndWhatHoldsThem) {
         key: "acme" waiting: 9 waiting_by_level: [0, 0, 9, 0, 0] oldest_age { seconds: 4 }
         running: 3 dispatched: 100 share: 0.5 ideal_share: 0.5 lag: -0.25 weight: 2.5
         weight_source: WEIGHT_SOURCE_OVERRIDE
-        holds: [HOLD_PAUSED, HOLD_CAPPED, HOLD_THROTTLED, HOLD_OWN_RATE]
+        holds: [HOLD_PAUSED, HOLD_CAPPED, HOLD_THROTTLED, HOLD_OWN_RATE, HOLD_DRAINED]
         throttled_for { nanos: 500000000 }
       }
       keys { waiting_by_level: [0, 0, 0, 0, 0] weight: 1 weight_source: WEIGHT_SOURCE_TASK }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/fairlead/views.h"
 #include "api/fairlead/words.h"
+#include "queue/priority.h"
 
 namespace fairlead::api::queues {
 
@@ -66,7 +67,7 @@ class Speaker {
     std::string text = absl::StrCat(
         "queue ", why_.queue.name, " (",
         word_of(*v1::TaskQueueType_descriptor()->FindValueByNumber(type_of(why_.queue.kind))),
-        "), level ", why_.level);
+        "), level ", level_of(why_));
     absl::StrAppend(&text, key().empty() ? ", no key" : ", key ", key());
     if (why_.sticky_queue.empty()) return text;
     return absl::StrCat("the queue of one worker (", why_.sticky_queue, ") that belongs to ", text);
@@ -132,11 +133,10 @@ class Speaker {
   void say_what_holds_the_key() {
     const auto& standing = why_.standing;
     if ((standing.holds & queue::kPaused) != 0) {
-      if (!why_.key_pause.has_value() && rule_.drain_below() != 0) {
-        say("Its key is being drained: what came after the drain began is held.");
-      } else {
-        say("Its key is paused", since(why_.key_pause), ".");
-      }
+      say("Its key is paused", since(why_.key_pause), ".");
+    }
+    if ((standing.holds & queue::kDrained) != 0) {
+      say("Its key is being drained, and it came after the drain began.");
     }
     if ((standing.holds & queue::kCapped) != 0) {
       say("Its key has as many tasks running as it may have", most(key_running_max()), ".");
@@ -146,8 +146,8 @@ class Speaker {
           rules_.key_limit().per_second(), "/s x weight ", why_.weight, ").");
     }
     if ((standing.holds & queue::kTimed) != 0) {
-      say("Its key is throttled ", until(standing.key_ready_ns), " by its own limit of ",
-          rule_.per_second(), "/s.");
+      say("Its key is throttled ", until(standing.key_ready_ns), " (its own limit ",
+          rule_.per_second(), "/s).");
     }
   }
 
@@ -198,6 +198,11 @@ class Speaker {
 };
 
 }  // namespace
+
+// Only a queue knows where a task waits; elsewhere its priority tells.
+uint32_t level_of(const Explanation& why) {
+  return why.level != 0 ? why.level : queue::effective_level(why.priority);
+}
 
 std::vector<std::string> sentences_of(const shard::ExplainRequest& asked, const Explanation& why,
                                       const QueueRules& rules, TimeNs now) {

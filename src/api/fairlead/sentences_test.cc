@@ -109,12 +109,11 @@ TEST_F(SentencesTest, WhatHoldsTheKeyIsNamedWithItsNumbers) {
   rules.mutable_key_limit()->set_per_second(10);
   auto& rule = (*rules.mutable_keys())["tenant-a"];
   rule.set_per_second(7);
-  EXPECT_THAT(
-      told(),
-      ElementsAre(kWaits, "Its key is paused since 3 min, by ada.",
-                  "Its key has as many tasks running as it may have (2).",
-                  "Its key is throttled for another 0.4 s (limit 10/s x weight 2.5).",
-                  "Its key is throttled for another 0.4 s by its own limit of 7/s.", kOnePoll));
+  EXPECT_THAT(told(),
+              ElementsAre(kWaits, "Its key is paused since 3 min, by ada.",
+                          "Its key has as many tasks running as it may have (2).",
+                          "Its key is throttled for another 0.4 s (limit 10/s x weight 2.5).",
+                          "Its key is throttled for another 0.4 s (its own limit 7/s).", kOnePoll));
   // The cap of its own counts before the one of all keys.
   rule.set_running_max(1);
   why.standing.holds = queue::kCapped;
@@ -122,9 +121,8 @@ TEST_F(SentencesTest, WhatHoldsTheKeyIsNamedWithItsNumbers) {
 }
 
 TEST_F(SentencesTest, ADrainIsNotCalledAPause) {
-  why.standing.holds = queue::kPaused;
-  (*rules.mutable_keys())["tenant-a"].set_drain_below(9);
-  EXPECT_EQ(told()[1], "Its key is being drained: what came after the drain began is held.");
+  why.standing.holds = queue::kDrained;
+  EXPECT_EQ(told()[1], "Its key is being drained, and it came after the drain began.");
 }
 
 TEST_F(SentencesTest, ALimitOfZeroHasNoEnd) {
@@ -146,6 +144,9 @@ TEST_F(SentencesTest, ATaskThatDoesNotWaitIsToldInOneSentence) {
   why.worker_identity = "w1";
   EXPECT_THAT(told(), ElementsAre("Activity 5 of workflow w runs since 12 s, on worker w1. It came "
                                   "from queue q (activity), level 3, key tenant-a."));
+  // Outside of a queue only the priority knows the level.
+  why.level = 0;
+  why.priority.set_priority_key(3);
   why.state = Explanation::State::kBackingOff;
   why.next_attempt_ns = kNow + 90 * kSecond;
   EXPECT_THAT(told(), ElementsAre("Activity 5 of workflow w waits for its next attempt, which is "

@@ -1,7 +1,6 @@
 #include "api/fairlead/views.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 
@@ -95,10 +94,9 @@ v1::Pause pause_of(const QueueRules::Pause& pause) {
 
 void write_holds(uint8_t holds, google::protobuf::RepeatedField<int>& out) {
   static constexpr std::pair<queue::Hold, v1::Hold> kHolds[] = {
-      {queue::kPaused, v1::HOLD_PAUSED},
-      {queue::kCapped, v1::HOLD_CAPPED},
-      {queue::kThrottled, v1::HOLD_THROTTLED},
-      {queue::kTimed, v1::HOLD_OWN_RATE},
+      {queue::kPaused, v1::HOLD_PAUSED},       {queue::kCapped, v1::HOLD_CAPPED},
+      {queue::kThrottled, v1::HOLD_THROTTLED}, {queue::kTimed, v1::HOLD_OWN_RATE},
+      {queue::kDrained, v1::HOLD_DRAINED},
   };
   for (const auto& [bit, hold] : kHolds) {
     if ((holds & bit) != 0) out.Add(hold);
@@ -175,10 +173,8 @@ v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeN
   out.set_keys(static_cast<int64_t>(view.keys));
   out.set_throttled_keys(static_cast<int64_t>(view.throttled_keys));
   out.set_lag_max(view.lag_max);
-  // A zero that somebody set stops the queue; the system's zero and infinity mean that there is no
-  // limit.
-  const bool is_set = view.limit_source != shard::QueueView::LimitSource::kSystem;
-  if (std::isfinite(view.limit_per_second) && (is_set || view.limit_per_second > 0)) {
+  // The system's is a number for clients that want one; nothing holds a queue to it.
+  if (view.limit_source != shard::QueueView::LimitSource::kSystem) {
     out.set_rate_per_second(view.limit_per_second);
   }
   out.set_rate_source(source_of(view.limit_source));
