@@ -157,7 +157,7 @@ func TestALocalActivityLeavesAMarkerInsteadOfActivityEvents(t *testing.T) {
 	})
 }
 
-func TestAnActivitySeesItsOwnPriorityOrElseItsWorkflows(t *testing.T) {
+func TestAnActivityInheritsEachFieldOfItsPriorityThatItDoesNotSet(t *testing.T) {
 	s := newStage(t)
 	defer s.work(func(w worker.Worker) {
 		w.RegisterWorkflow(app.ReadPriorities)
@@ -166,5 +166,11 @@ func TestAnActivitySeesItsOwnPriorityOrElseItsWorkflows(t *testing.T) {
 	options := s.options()
 	options.Priority = temporal.Priority{PriorityKey: 2, FairnessKey: "acme", FairnessWeight: 4}
 	run := s.startWith(options, app.ReadPriorities)
-	gives(s, run, [2]app.Seat{{Level: 2, Tenant: "acme", Weight: 4}, {Level: 1, Tenant: "bolt", Weight: 2.5}})
+	gives(s, run, []app.Seat{
+		{Level: 2, Tenant: "acme", Weight: 4},
+		{Level: 1, Tenant: "bolt", Weight: 2.5},
+		{Level: 1, Tenant: "acme", Weight: 4},
+		{Level: 2, Tenant: "bolt", Weight: 4},
+		{Level: 2, Tenant: "acme", Weight: 2.5},
+	})
 }

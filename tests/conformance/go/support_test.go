@@ -61,7 +61,12 @@ func newStage(t *testing.T) stage {
 // work starts a worker that registers what it is told to; the returned function stops it.
 func (s stage) work(register func(worker.Worker)) (stop func()) {
 	s.Helper()
-	w := worker.New(server, s.name, worker.Options{MaxHeartbeatThrottleInterval: 100 * time.Millisecond})
+	return s.workOn(s.name, worker.Options{MaxHeartbeatThrottleInterval: 100 * time.Millisecond}, register)
+}
+
+func (s stage) workOn(taskQueue string, options worker.Options, register func(worker.Worker)) (stop func()) {
+	s.Helper()
+	w := worker.New(server, taskQueue, options)
 	register(w)
 	if err := w.Start(); err != nil {
 		s.Fatalf("the worker does not start: %v", err)

@@ -87,17 +87,26 @@ func CompleteElsewhere(ctx workflow.Context) (answer string, err error) {
 	return answer, err
 }
 
-// ReadPriorities returns the priority of an activity that inherits it and of one that has its own.
-func ReadPriorities(ctx workflow.Context) (seats [2]Seat, err error) {
-	if err = workflow.ExecuteActivity(withinMinute(ctx, nil), ReadPriority).Get(ctx, &seats[0]); err != nil {
-		return seats, err
+// ReadPriorities returns what activities see that set no field of their priority, all of them, or one.
+func ReadPriorities(ctx workflow.Context) (seats []Seat, err error) {
+	for _, priority := range []temporal.Priority{
+		{},
+		{PriorityKey: 1, FairnessKey: "bolt", FairnessWeight: 2.5},
+		{PriorityKey: 1},
+		{FairnessKey: "bolt"},
+		{FairnessWeight: 2.5},
+	} {
+		activityCtx := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			StartToCloseTimeout: time.Minute,
+			Priority:            priority,
+		})
+		var seat Seat
+		if err = workflow.ExecuteActivity(activityCtx, ReadPriority).Get(ctx, &seat); err != nil {
+			return nil, err
+		}
+		seats = append(seats, seat)
 	}
-	own := workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: time.Minute,
-		Priority:            temporal.Priority{PriorityKey: 1, FairnessKey: "bolt", FairnessWeight: 2.5},
-	})
-	err = workflow.ExecuteActivity(own, ReadPriority).Get(ctx, &seats[1])
-	return seats, err
+	return seats, nil
 }
 
 // ManyActivities runs rounds of parallel activities, to grow a long history.

@@ -140,19 +140,23 @@ class CompleteElsewhere:
 
 @workflow.defn
 class ReadPriorities:
-    """Returns the priority of an activity that inherits it and of one that has its own."""
+    """Returns what activities see that set no field of their priority, all of them, or one."""
 
     @workflow.run
     async def run(self) -> list[Seat]:
-        inherited = await workflow.execute_activity(
-            read_priority, start_to_close_timeout=MINUTE
-        )
-        own = await workflow.execute_activity(
-            read_priority,
-            start_to_close_timeout=MINUTE,
-            priority=Priority(priority_key=1, fairness_key="bolt", fairness_weight=2.5),
-        )
-        return [inherited, own]
+        priorities = [
+            Priority(),
+            Priority(priority_key=1, fairness_key="bolt", fairness_weight=2.5),
+            Priority(priority_key=1),
+            Priority(fairness_key="bolt"),
+            Priority(fairness_weight=2.5),
+        ]
+        return [
+            await workflow.execute_activity(
+                read_priority, start_to_close_timeout=MINUTE, priority=priority
+            )
+            for priority in priorities
+        ]
 
 
 @workflow.defn

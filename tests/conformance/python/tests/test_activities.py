@@ -175,10 +175,18 @@ async def test_a_local_activity_leaves_a_marker_instead_of_activity_events(
     ]
 
 
-async def test_an_activity_sees_its_own_priority_or_else_its_workflows(stage: Stage):
+async def test_an_activity_inherits_each_field_of_its_priority_that_it_does_not_set(
+    stage: Stage,
+):
     async with stage.worker(ReadPriorities, activities=[read_priority]):
         priorities = await stage.execute(
             ReadPriorities.run,
             priority=Priority(priority_key=2, fairness_key="acme", fairness_weight=4.0),
         )
-    assert priorities == [Seat(2, "acme", 4.0), Seat(1, "bolt", 2.5)]
+    assert priorities == [
+        Seat(2, "acme", 4.0),
+        Seat(1, "bolt", 2.5),
+        Seat(1, "acme", 4.0),
+        Seat(2, "bolt", 4.0),
+        Seat(2, "acme", 2.5),
+    ]

@@ -3,44 +3,12 @@
 from datetime import timedelta
 
 import pytest
-from temporalio.api.enums.v1 import RateLimitSource, TaskQueueType
-from temporalio.api.taskqueue.v1 import RateLimit, TaskQueue
-from temporalio.api.workflowservice.v1 import (
-    DescribeTaskQueueRequest,
-    DescribeTaskQueueResponse,
-    UpdateTaskQueueConfigRequest,
-)
+from temporalio.api.enums.v1 import RateLimitSource
+from temporalio.api.taskqueue.v1 import RateLimit
 from temporalio.service import RPCError
 
+from queues import ACTIVITY, WORKFLOW, RateLimitUpdate, describe, update
 from support import Stage
-
-WORKFLOW = TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW
-ACTIVITY = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
-RateLimitUpdate = UpdateTaskQueueConfigRequest.RateLimitUpdate
-
-
-async def update(stage: Stage, queue_type: TaskQueueType.ValueType, **changes):
-    request = UpdateTaskQueueConfigRequest(
-        namespace=stage.client.namespace,
-        identity="a program",
-        task_queue=stage.name,
-        task_queue_type=queue_type,
-        **changes,
-    )
-    return (await stage.client.workflow_service.update_task_queue_config(request)).config
-
-
-async def describe(
-    stage: Stage, queue_type: TaskQueueType.ValueType
-) -> DescribeTaskQueueResponse:
-    request = DescribeTaskQueueRequest(
-        namespace=stage.client.namespace,
-        task_queue=TaskQueue(name=stage.name),
-        task_queue_type=queue_type,
-        report_stats=True,
-        report_config=True,
-    )
-    return await stage.client.workflow_service.describe_task_queue(request)
 
 
 @pytest.mark.parametrize("queue_type", [WORKFLOW, ACTIVITY])

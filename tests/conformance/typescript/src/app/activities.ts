@@ -78,3 +78,16 @@ export function watched() {
     },
   };
 }
+
+/** An activity that notes whose turn it was, for the test, which runs in the worker's process. */
+export function turns() {
+  const taken: string[] = [];
+  return {
+    taken,
+    activities: {
+      async takeTurn(name: string): Promise<void> {
+        taken.push(name);
+      },
+    },
+  };
+}

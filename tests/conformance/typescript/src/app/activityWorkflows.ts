@@ -1,4 +1,5 @@
 // Workflows that are mostly one activity with interesting options.
+import { Priority } from '@temporalio/common';
 import {
   ActivityCancellationType,
   ActivityOptions,
@@ -81,13 +82,21 @@ export async function completeElsewhere(): Promise<string> {
   }).leaveToSomeoneElse();
 }
 
-/** Returns the priority of an activity that inherits it and of one that has its own. */
+/** Returns what activities see that set no field of their priority, all of them, or one. */
 export async function readPriorities(): Promise<Seat[]> {
-  const own = proxyActivities<typeof activities>({
-    ...minute,
-    priority: { priorityKey: 1, fairnessKey: 'bolt', fairnessWeight: 2.5 },
-  });
-  return [await plain.readPriority(), await own.readPriority()];
+  const priorities: Priority[] = [
+    {},
+    { priorityKey: 1, fairnessKey: 'bolt', fairnessWeight: 2.5 },
+    { priorityKey: 1 },
+    { fairnessKey: 'bolt' },
+    { fairnessWeight: 2.5 },
+  ];
+  const seats = [];
+  for (const priority of priorities) {
+    const { readPriority } = proxyActivities<typeof activities>({ ...minute, priority });
+    seats.push(await readPriority());
+  }
+  return seats;
 }
 
 /** Runs rounds of parallel activities, to grow a long history. */

@@ -5,6 +5,7 @@ import { goOn, ticket } from './messages';
 
 export * from './activityWorkflows';
 export * from './messageWorkflows';
+export * from './turns';
 
 const { greet } = proxyActivities<typeof activities>({ startToCloseTimeout: '1 minute' });
 

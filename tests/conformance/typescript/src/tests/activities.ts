@@ -120,11 +120,14 @@ scenario('a local activity leaves a marker instead of activity events', async (s
   await stage.withWorker(run, { activities });
 });
 
-scenario('an activity sees its own priority or else its workflow’s', async (stage) => {
+scenario('an activity inherits each field of its priority that it does not set', async (stage) => {
   const priority = { priorityKey: 2, fairnessKey: 'acme', fairnessWeight: 4 };
   const run = async () => await (await stage.start(readPriorities, { priority })).result();
   assert.deepEqual(await stage.withWorker(run, { activities }), [
     { level: 2, tenant: 'acme', weight: 4 },
     { level: 1, tenant: 'bolt', weight: 2.5 },
+    { level: 1, tenant: 'acme', weight: 4 },
+    { level: 2, tenant: 'bolt', weight: 4 },
+    { level: 2, tenant: 'acme', weight: 2.5 },
   ]);
 });

@@ -4,4 +4,5 @@ import './activityTimeouts';
 import './messages';
 import './endings';
 import './startOptions';
+import './dispatchOrder';
 import './replay';

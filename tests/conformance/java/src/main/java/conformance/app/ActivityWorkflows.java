@@ -155,7 +155,7 @@ public final class ActivityWorkflows {
     }
   }
 
-  /** Returns the priority of an activity that inherits it and of one that has its own. */
+  /** Returns what activities see that set no field of their priority, all of them, or one. */
   @WorkflowInterface
   public interface ReadPriorities {
     @WorkflowMethod
@@ -165,15 +165,19 @@ public final class ActivityWorkflows {
   public static final class ReadPrioritiesImpl implements ReadPriorities {
     @Override
     public Activities.Seat[] run() {
-      var own =
-          Priority.newBuilder()
-              .setPriorityKey(1)
-              .setFairnessKey("bolt")
-              .setFairnessWeight(2.5f)
-              .build();
-      return new Activities.Seat[] {
-        stub(withinMinute()).readPriority(), stub(withinMinute().setPriority(own)).readPriority()
-      };
+      var priorities =
+          List.of(
+              Priority.newBuilder(),
+              Priority.newBuilder()
+                  .setPriorityKey(1)
+                  .setFairnessKey("bolt")
+                  .setFairnessWeight(2.5f),
+              Priority.newBuilder().setPriorityKey(1),
+              Priority.newBuilder().setFairnessKey("bolt"),
+              Priority.newBuilder().setFairnessWeight(2.5f));
+      return priorities.stream()
+          .map(priority -> stub(withinMinute().setPriority(priority.build())).readPriority())
+          .toArray(Activities.Seat[]::new);
     }
   }
 

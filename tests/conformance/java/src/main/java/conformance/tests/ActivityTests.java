@@ -196,12 +196,19 @@ class ActivityTests {
   }
 
   @Test
-  void anActivitySeesItsOwnPriorityOrElseItsWorkflows() {
+  void anActivityInheritsEachFieldOfItsPriorityThatItDoesNotSet() {
     var priority =
         Priority.newBuilder().setPriorityKey(2).setFairnessKey("acme").setFairnessWeight(4).build();
     try (var worker = stage.worker()) {
       var run = stage.start(stage.options().setPriority(priority), ReadPriorities.class);
-      var expected = new Seat[] {new Seat(2, "acme", 4), new Seat(1, "bolt", 2.5f)};
+      var expected =
+          new Seat[] {
+            new Seat(2, "acme", 4),
+            new Seat(1, "bolt", 2.5f),
+            new Seat(1, "acme", 4),
+            new Seat(2, "bolt", 4),
+            new Seat(2, "acme", 2.5f),
+          };
       assertArrayEquals(expected, run.getResult(Seat[].class));
     }
   }

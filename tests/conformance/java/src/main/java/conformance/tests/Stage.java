@@ -3,6 +3,7 @@ package conformance.tests;
 import conformance.app.Activities;
 import conformance.app.ActivityWorkflows;
 import conformance.app.MessageWorkflows;
+import conformance.app.TurnWorkflows;
 import io.temporal.api.enums.v1.WorkflowExecutionStatus;
 import io.temporal.api.history.v1.HistoryEvent;
 import io.temporal.client.WorkflowClient;
@@ -37,6 +38,7 @@ final class Stage {
     ActivityWorkflows.CompleteElsewhereImpl.class,
     ActivityWorkflows.ReadPrioritiesImpl.class,
     ActivityWorkflows.ManyActivitiesImpl.class,
+    TurnWorkflows.RunErrandsImpl.class,
     MessageWorkflows.InboxImpl.class,
     MessageWorkflows.NapImpl.class,
     MessageWorkflows.SleepUntilWokenImpl.class,
@@ -66,12 +68,9 @@ final class Stage {
   final class RunningWorker implements AutoCloseable {
     private final WorkerFactory factory = WorkerFactory.newInstance(client);
 
-    private RunningWorker(Class<?>... workflows) {
-      var options =
-          WorkerOptions.newBuilder()
-              .setMaxHeartbeatThrottleInterval(Duration.ofMillis(100))
-              .build();
-      var worker = factory.newWorker(name, options);
+    private RunningWorker(
+        String taskQueue, WorkerOptions options, Object activities, Class<?>... workflows) {
+      var worker = factory.newWorker(taskQueue, options);
       worker.registerWorkflowImplementationTypes(workflows);
       worker.registerActivitiesImplementations(activities);
       factory.start();
@@ -85,7 +84,26 @@ final class Stage {
   }
 
   RunningWorker worker(Class<?>... workflows) {
-    return new RunningWorker(workflows.length > 0 ? workflows : WORKFLOWS);
+    var options =
+        WorkerOptions.newBuilder().setMaxHeartbeatThrottleInterval(Duration.ofMillis(100)).build();
+    return new RunningWorker(
+        name, options, activities, workflows.length > 0 ? workflows : WORKFLOWS);
+  }
+
+  /**
+   * A worker with one slot: it asks for its next task when it is done with the last one, so the
+   * order in which it works is the order in which tasks were handed out. (Half of its polls for
+   * workflow tasks ask its own sticky queue. Those have to be answered with tasks of the normal
+   * queue, too, or the only slot would be stuck there.)
+   */
+  RunningWorker oneByOne(String taskQueue, Object activities, Class<?>... workflows) {
+    var options =
+        WorkerOptions.newBuilder()
+            .setMaxConcurrentWorkflowTaskExecutionSize(1)
+            .setMaxConcurrentActivityExecutionSize(1)
+            .setMaxConcurrentActivityTaskPollers(1)
+            .build();
+    return new RunningWorker(taskQueue, options, activities, workflows);
   }
 
   WorkflowOptions.Builder options() {
@@ -108,7 +126,8 @@ final class Stage {
   }
 
   WorkflowExecutionHistory history(WorkflowStub run) {
-    return client.fetchHistory(name, run.getExecution().getRunId());
+    var execution = run.getExecution();
+    return client.fetchHistory(execution.getWorkflowId(), execution.getRunId());
   }
 
   List<HistoryEvent> events(WorkflowStub run) {
