@@ -49,6 +49,9 @@ class Experiment {
   TimeNs began_ = 0;
   // When, since then, a key's last task came. For the first keys only.
   std::array<DurationNs, kKeysListed> last_after_{};
+  DurationNs last_after_any_ = 0;
+  // The longest time without a task: a queue that stands still would show here.
+  DurationNs gap_max_ = 0;
   int64_t repeated_ = 0;
   std::string answer_;
 };
@@ -114,8 +117,11 @@ void Experiment::take(std::string_view bytes) {
     ++repeated_;
     return;
   }
+  const DurationNs after = monotonic_now() - began_;
+  gap_max_ = std::max(gap_max_, after - last_after_any_);
+  last_after_any_ = after;
   const int key = audit_.key_of(number);
-  if (key < kKeysListed) last_after_[static_cast<size_t>(key)] = monotonic_now() - began_;
+  if (key < kKeysListed) last_after_[static_cast<size_t>(key)] = after;
 }
 
 // A single poll at a time: with two, nobody could tell which task the server had chosen first. The
@@ -177,6 +183,7 @@ void Experiment::report() {
   report.count("repeated", repeated_);
   report.number("seconds", seconds);
   report.number("tasks_per_s", static_cast<double>(audit_.dispatched()) / seconds);
+  report.number("gap_max_s", in_seconds(gap_max_));
   report.number("behind_tasks", distance.behind);
   report.number("ahead_tasks", distance.ahead);
   report.number("distance_tasks", distance.worst());
