@@ -40,7 +40,7 @@ void SimExecutor::post_at(TimeNs at, Job job) {
 
 void SimExecutor::wait_for_turn() {
   const bool is_held_up = scheduler_->random().chance(scheduler_->threads_held_up);
-  scheduler_->after(scheduler_->between(1'000, is_held_up ? 5 * kMillisecond : 30'000), owner_,
+  scheduler_->after(scheduler_->between(1'000, is_held_up ? 50 * kMillisecond : 30'000), owner_,
                     [this] {
                       const SimExecutor* const before = std::exchange(*current_, this);
                       jobs_.front()();

@@ -40,7 +40,7 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
   server_options_.cache_bytes = random.chance(0.5) ? 4 << 10 : 4 << 20;
   server_options_.sabotage = options.sabotage;
   // On a machine that is much too busy, messages between threads meet a world that has moved on.
-  if (random.chance(0.2)) scheduler_.threads_held_up = 0.3;
+  if (random.chance(0.3)) scheduler_.threads_held_up = 0.8;
 }
 
 Simulation::~Simulation() {
