@@ -211,8 +211,7 @@ TEST_F(ChangeTest, WrongRulesAreRefused) {
 // As at Temporal's door: what is set here is shown there.
 TEST_F(ChangeTest, WorkflowQueuesHaveNoRatesAndNoCaps) {
   using Request = v1::SetTaskQueueRequest;
-  auto valid = about_orders<Request>(
-      R"(queue_rate { unset: true } weights { key: "a" value: 1 })");
+  auto valid = about_orders<Request>(R"(queue_rate { unset: true } weights { key: "a" value: 1 })");
   valid.mutable_task_queue()->set_type(v1::TASK_QUEUE_TYPE_WORKFLOW);
   expect_refusals<Request>(
       path("SetTaskQueue"), valid,
