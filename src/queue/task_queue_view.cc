@@ -74,6 +74,7 @@ std::vector<KeyView> TaskQueue::list_keys(const std::string& after, size_t max, 
   }
   std::sort_heap(found.begin(), found.end(), by_name);
   std::vector<KeyView> views;
+  views.reserve(found.size());
   for (const uint32_t key : found) views.push_back(view(key, now));
   return views;
 }
@@ -85,6 +86,7 @@ std::vector<KeyView> TaskQueue::top_keys(size_t max, TimeNs now) const {
     uint32_t key;
   };
   std::vector<Weighed> all;
+  all.reserve(names_.size());
   for (const uint32_t key : names_) {
     int64_t waiting = 0;
     for (uint32_t number = 1; number <= kLevels; ++number) {
@@ -102,6 +104,7 @@ std::vector<KeyView> TaskQueue::top_keys(size_t max, TimeNs now) const {
   std::partial_sort(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(count), all.end(),
                     by_weight);
   std::vector<KeyView> views;
+  views.reserve(count);
   for (size_t i = 0; i < count; ++i) views.push_back(view(all[i].key, now));
   return views;
 }
