@@ -30,16 +30,24 @@ void shorten_failure(model::Failure* failure, int64_t bytes_max) {
   *failure = std::move(shortened);
 }
 
-// The started event of the attempt that ended, shown only now. 0 if it went to the buffer or the
-// attempt never started.
-int64_t record_started(Transaction& tx, const model::ActivityState& activity) {
-  if (activity.started_ns() == 0) return 0;
+// Workers replay no success and no failure of an activity that was not started. A timeout or a
+// cancellation may come to one that was only scheduled.
+bool needs_start(model::EventKind outcome) {
+  return outcome == model::ACTIVITY_COMPLETED || outcome == model::ACTIVITY_FAILED;
+}
+
+// The started event of the attempt that ended, shown only now. 0 if it went to the buffer or there
+// is none. Who ends an attempt that no worker has is shown as its starter.
+int64_t record_started(Transaction& tx, const model::ActivityState& activity,
+                       model::EventKind outcome, const std::string& ended_by) {
+  const bool was_started = activity.started_ns() != 0;
+  if (!was_started && !needs_start(outcome)) return 0;
   model::Event event;
   event.set_kind(model::ACTIVITY_STARTED);
-  event.set_time_ns(activity.started_ns());
+  event.set_time_ns(was_started ? activity.started_ns() : tx.now);
   auto* started = event.mutable_activity_started();
   started->set_scheduled_id(activity.scheduled_id());
-  started->set_identity(activity.started_identity());
+  started->set_identity(was_started ? activity.started_identity() : ended_by);
   started->set_request_id(activity.request_id());
   started->set_attempt(activity.attempt());
   if (activity.has_last_failure()) *started->mutable_last_failure() = activity.last_failure();
@@ -51,7 +59,7 @@ void end_activity(Transaction& tx, model::ActivityState& activity, model::EventK
                   model::ActivityEnded ended, std::string door) {
   const int64_t scheduled_id = activity.scheduled_id();
   ended.set_scheduled_id(scheduled_id);
-  ended.set_started_id(record_started(tx, activity));
+  ended.set_started_id(record_started(tx, activity, kind, ended.identity()));
   model::Event event;
   event.set_kind(kind);
   event.set_door(std::move(door));

@@ -55,6 +55,20 @@ TEST(Activity, RetriesLeaveNoTraceButTheAttemptNumber) {
   EXPECT_TRUE(bench.run.activities.empty());
 }
 
+// Workers refuse to replay the failure of an activity that never started.
+TEST(Activity, WhoFailsAWaitingAttemptIsShownAsItsStarter) {
+  auto bench = with_activity();
+  const size_t before = bench.events.size();
+  auto failure = application_failure();
+  failure.set_non_retryable(true);
+  fail(bench, std::move(failure));
+  ASSERT_THAT(bench.kinds(before), ElementsAre(model::ACTIVITY_STARTED, model::ACTIVITY_FAILED,
+                                               model::WORKFLOW_TASK_SCHEDULED));
+  EXPECT_EQ(bench.events[before].activity_started().identity(), "worker");
+  EXPECT_EQ(bench.events[before].time_ns(), bench.now);
+  EXPECT_EQ(bench.events[before + 1].activity_ended().started_id(), bench.events[before].id());
+}
+
 TEST(Activity, TheBackOffIsNeverCutShort) {
   auto bench = with_activity();
   bench.take_activity("a");

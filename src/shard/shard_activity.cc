@@ -28,10 +28,6 @@ void Shard::complete_activity(CompleteActivity request, Reply<Done> reply) {
                                            Reply<Done> answer) mutable {
         auto step = begin(entry);
         auto& tx = step->parts[0]->tx;
-        if (activity.started_ns() == 0) {
-          activity.set_started_ns(tx.now);
-          activity.set_started_identity(request.identity);
-        }
         if (static_cast<int64_t>(request.door.size()) > world_.limits->blob_bytes) {
           history::fail_activity(tx, activity, request.identity,
                                  size_limit_failure("Complete result exceeds size limit."));
