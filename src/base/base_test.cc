@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/hash.h"
 #include "base/random.h"
+#include "base/spelling.h"
 #include "base/time.h"
 #include "base/wire.h"
 
@@ -88,6 +89,14 @@ TEST(Error, ADetailTravelsWithItsStatus) {
   EXPECT_EQ(detail.kind, ErrorKind::kWorkflowAlreadyStarted);
   EXPECT_EQ(detail.fields, (std::vector<std::string>{"request", "run", "first"}));
   EXPECT_EQ(error_detail(errors::invalid_argument("x")).kind, ErrorKind::kPlain);
+}
+
+TEST(Spelling, FindsTheWordThatWasMeant) {
+  EXPECT_EQ(edits("weight", "wieght"), 2u);
+  EXPECT_EQ(edits("", "abc"), 3u);
+  EXPECT_EQ(nearest("wieght", {"name", "weight", "height_max"}), "weight");
+  EXPECT_EQ(nearest("colour", {"name", "weight"}), "") << "a guess would mislead";
+  EXPECT_EQ(nearest("x", {}), "");
 }
 
 }  // namespace

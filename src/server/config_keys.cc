@@ -6,12 +6,12 @@
 #include <array>
 #include <limits>
 #include <type_traits>
-#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "base/spelling.h"
 #include "base/time.h"
 
 namespace fairlead::server {
@@ -188,27 +188,6 @@ constexpr std::array kKeys = {
 };
 
 // ---- nearness -----------------------------------------------------------------------------------
-
-// How many letters have to be changed, added or left out to turn one word into the other.
-size_t edits(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t substituted = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, substituted});
-    }
-  }
-  return row[b.size()];
-}
-
-// A third of the letters may be wrong; beyond that a suggestion misleads more than it helps.
-bool is_near(size_t distance, std::string_view word) {
-  return distance <= std::max<size_t>(2, word.size() / 3);
-}
 
 std::string_view last_word(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 

@@ -10,6 +10,7 @@ int main(int argc, char** argv) {
 
   fairlead::server::CommandRun run;
   fairlead::server::add_server_command(&app, &run);
+  fairlead::server::add_simulate_command(&app, &run);
   fairlead::server::add_task_queue_command(&app, &run);
   fairlead::server::add_version_command(&app, &run);
 

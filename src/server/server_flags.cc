@@ -1,30 +1,12 @@
 #include "server/server_flags.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fstream>
-#include <sstream>
-
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "server/config_keys.h"
+#include "server/files.h"
 
 namespace fairlead::server {
-namespace {
-
-absl::StatusOr<std::string> read_file(const std::string& name) {
-  std::ifstream file(name, std::ios::binary);
-  std::ostringstream text;
-  // Opening a folder succeeds and reading it does not.
-  if (!file || !(text << file.rdbuf())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, ": cannot be read: ", std::strerror(errno)));
-  }
-  return text.str();
-}
-
-}  // namespace
 
 ServerFlags::ServerFlags(CLI::App* app) {
   app->add_option("--config", config_file_, "Settings in TOML; also FAIRLEAD_CONFIG")
