@@ -1,5 +1,5 @@
-"""Holds the pages to their word: runs README's first workflow, and looks for every flag and metric
-that the pages name in a server that really runs."""
+"""Holds the pages to their word: runs README's first workflow, looks for every flag and metric that
+the pages name in a server that really runs, and draws their pictures again."""
 
 from __future__ import annotations
 
@@ -15,6 +15,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
 OPERATIONS = ROOT / "docs" / "operations.md"
+FAIRNESS = ROOT / "docs" / "fairness.md"
+SIMULATE = ROOT / "docs" / "simulate.md"
+SIMULATIONS = ROOT / "docs" / "simulations"
 ADDRESS = "localhost:7233"
 START_SECONDS_MAX = 30
 PROGRAM_SECONDS_MAX = 60
@@ -98,6 +101,41 @@ def check_metrics(server: Server) -> str:
     return f"not served: {sorted(named - served)}; not in the page: {sorted(served - named)}"
 
 
+def check_pictures(binary: str, folder: Path) -> str:
+    """The page shows every picture and names every plan, and the pictures are what the command draws today."""
+    page = FAIRNESS.read_text()
+    kept = sorted(SIMULATIONS.glob("*.svg"))
+    wrong = [] if kept else ["there are none"]
+    for picture in kept:
+        drawn = folder / "drawn.svg"
+        simulate = [binary, "simulate", str(picture.with_suffix(".toml")), "--plot", str(drawn)]
+        subprocess.run(simulate, check=True, stdout=subprocess.DEVNULL)
+        if picture.read_text() != drawn.read_text():
+            wrong.append(f"{picture.name} is another one; docs/simulations/draw makes it anew")
+    for file in [*kept, *SIMULATIONS.glob("*.toml")]:
+        if f"(simulations/{file.name})" not in page:
+            wrong.append(f"{file.name} is not on the page")
+    return "; ".join(wrong)
+
+
+def check_printed(binary: str) -> str:
+    """What the page says a command prints is what it prints."""
+    blocks = re.findall(r"^```console\n\$ fairlead (.*)\n((?:.*\n)*?)```$", SIMULATE.read_text(), re.MULTILINE)
+    for arguments, printed in blocks:
+        done = subprocess.run([binary, *arguments.split()], cwd=ROOT, check=True, capture_output=True, text=True)
+        if done.stdout != printed:
+            return f"fairlead {arguments} prints\n{done.stdout}"
+    return "" if blocks else "it shows no command"
+
+
+def check_plan(binary: str, folder: Path) -> str:
+    """The file with every field is one that the command plays."""
+    plan = folder / "plan.toml"
+    plan.write_text(block(SIMULATE.read_text(), "toml"))
+    done = subprocess.run([binary, "simulate", str(plan)], capture_output=True, text=True)
+    return done.stderr.strip() if done.returncode else ""
+
+
 def main() -> int:
     binary = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
@@ -106,6 +144,9 @@ def main() -> int:
             wrong = {
                 "the first workflow of README prints what README says": run_first_workflow(server, folder),
                 "docs/operations.md names every flag, and only flags that exist": check_flags(binary),
+                "the pictures of docs/fairness.md are what fairlead simulate draws": check_pictures(binary, folder),
+                "docs/simulate.md shows what fairlead simulate prints": check_printed(binary),
+                "docs/simulate.md has a file that fairlead simulate plays": check_plan(binary, folder),
                 "docs/operations.md names every metric, and only metrics that exist": check_metrics(server),
             }
     for claim, complaint in wrong.items():
