@@ -12,12 +12,13 @@ endif()
 # Every unit test and nothing else: what a sanitizer build needs.
 add_custom_target(unit_tests)
 
-# fairlead_room(<folder> [PROTOS …] [DEPENDS …])
+# fairlead_room(<folder> [PROTOS …] [DEPENDS …] [PRECOMPILE …])
 #
 # Makes fl_<folder> from src/<folder>/*.cc, and <folder>_test / <folder>_bench from the *_test.cc and
-# *_bench.cc beside them. Slashes become underscores.
+# *_bench.cc beside them. Slashes become underscores. The headers to precompile are those of others
+# that most files of the room need and that take longer to read than the room itself.
 function(fairlead_room folder)
-  cmake_parse_arguments(ROOM "" "" "PROTOS;DEPENDS" ${ARGN})
+  cmake_parse_arguments(ROOM "" "" "PROTOS;DEPENDS;PRECOMPILE" ${ARGN})
   string(REPLACE "/" "_" name ${folder})
   file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${folder}/*.cc)
   set(tests ${sources})
@@ -54,6 +55,13 @@ function(fairlead_room folder)
     add_test(NAME unit.${name} COMMAND ${name}_test)
     add_dependencies(unit_tests ${name}_test)
   endif()
+  foreach(target fl_${name} ${name}_test)
+    if(ROOM_PRECOMPILE AND TARGET ${target})
+      target_precompile_headers(${target} PRIVATE ${ROOM_PRECOMPILE})
+      # Without the time of the headers in it, ccache can share it between build folders.
+      target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
+    endif()
+  endforeach()
   if(benches)
     add_executable(${name}_bench ${benches})
     target_link_libraries(${name}_bench PRIVATE fl_${name} fairlead_options benchmark::benchmark_main)
