@@ -13,6 +13,7 @@ constexpr char kNamespace = 'N';
 constexpr char kCurrentRun = 'C';
 constexpr char kRun = 'R';
 constexpr char kPending = 'P';
+constexpr char kLetter = 'O';
 constexpr char kEvents = 'E';
 constexpr char kRequestId = 'D';
 constexpr char kWakeup = 'W';
@@ -24,6 +25,8 @@ constexpr char kQueueRules = 'Q';
 constexpr char kQueueState = 'S';
 constexpr char kActivity = 'a';
 constexpr char kTimer = 't';
+constexpr char kChild = 'c';
+constexpr char kExternal = 'x';
 
 constexpr size_t kRunBytes = 16;
 
@@ -155,6 +158,30 @@ std::string pending_activity(ShardId shard, std::string_view run, int64_t schedu
 std::string pending_timer(ShardId shard, std::string_view run, int64_t started_event_id) {
   return of_run(kPending, shard, run, 9).number(kTimer).id(started_event_id).key();
 }
+std::string pending_child(ShardId shard, std::string_view run, int64_t initiated_event_id) {
+  return of_run(kPending, shard, run, 9).number(kChild).id(initiated_event_id).key();
+}
+
+std::string pending_external(ShardId shard, std::string_view run, int64_t initiated_event_id) {
+  return of_run(kPending, shard, run, 9).number(kExternal).id(initiated_event_id).key();
+}
+
+std::string letter(ShardId shard, std::string_view run, int64_t event_id) {
+  return of_run(kLetter, shard, run, 8).id(event_id).key();
+}
+
+Range letters(ShardId shard) { return Builder(kLetter, 3).shard(shard).prefix(); }
+
+Letter parse_letter(std::string_view key) {
+  Parser parser(key, kLetter);
+  parser.number<uint16_t>();
+  Letter letter;
+  letter.run = parser.text(kRunBytes);
+  letter.event_id = static_cast<int64_t>(parser.number<uint64_t>());
+  parser.end();
+  return letter;
+}
+
 Range pending(ShardId shard, std::string_view run) {
   return of_run(kPending, shard, run, 0).prefix();
 }

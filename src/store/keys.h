@@ -20,6 +20,9 @@
 //   R shard:2 run:16                                          a run's state
 //   P shard:2 run:16 'a' scheduled_event_id:8                 a pending activity of a run
 //   P shard:2 run:16 't' started_event_id:8                   a pending timer of a run
+//   P shard:2 run:16 'c' initiated_event_id:8                 a pending child of a run
+//   P shard:2 run:16 'x' initiated_event_id:8                 a pending signal or cancel to another
+//   O shard:2 run:16 event_id:8                               what a run has to tell another run
 //   E shard:2 run:16 first_event_id:8                         a batch of a run's history
 //   D shard:2 run:16 text                                     a request id that a run has seen
 //   W shard:2 at:8 run:16                                     a run wants to be woken at a time
@@ -57,7 +60,17 @@ Range runs(ShardId shard);
 
 std::string pending_activity(ShardId shard, std::string_view run, int64_t scheduled_event_id);
 std::string pending_timer(ShardId shard, std::string_view run, int64_t started_event_id);
+std::string pending_child(ShardId shard, std::string_view run, int64_t initiated_event_id);
+std::string pending_external(ShardId shard, std::string_view run, int64_t initiated_event_id);
 Range pending(ShardId shard, std::string_view run);
+
+std::string letter(ShardId shard, std::string_view run, int64_t event_id);
+Range letters(ShardId shard);
+struct Letter {
+  std::string run;
+  int64_t event_id = 0;
+};
+Letter parse_letter(std::string_view key);
 
 std::string events(ShardId shard, std::string_view run, int64_t first_event_id);
 Range events(ShardId shard, std::string_view run);

@@ -28,6 +28,11 @@ TEST(Keys, HaveTheirGoldenBytes) {
             "P\x01\x02"s + kRunA + "a\x00\x00\x00\x00\x00\x00\x00\x05"s);
   EXPECT_EQ(pending_timer(shard, kRunA, 0x1234),
             "P\x01\x02"s + kRunA + "t\x00\x00\x00\x00\x00\x00\x12\x34"s);
+  EXPECT_EQ(pending_child(shard, kRunA, 5),
+            "P\x01\x02"s + kRunA + "c\x00\x00\x00\x00\x00\x00\x00\x05"s);
+  EXPECT_EQ(pending_external(shard, kRunA, 5),
+            "P\x01\x02"s + kRunA + "x\x00\x00\x00\x00\x00\x00\x00\x05"s);
+  EXPECT_EQ(letter(shard, kRunA, 5), "O\x01\x02"s + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
   EXPECT_EQ(events(shard, kRunA, 1), "E\x01\x02"s + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x01"s);
   EXPECT_EQ(request_id(shard, kRunA, "req"), "D\x01\x02"s + kRunA + "req");
   EXPECT_EQ(wakeup(shard, 0x1122334455667788, kRunA),
@@ -51,6 +56,7 @@ TEST(Keys, RangesHaveTheirGoldenBytes) {
   EXPECT_EQ(pending(shard, kRunA), (Range{"P\x01\x02" + kRunA, "P\x01\x02" + run_b}));
   EXPECT_EQ(events(shard, kRunA), (Range{"E\x01\x02" + kRunA, "E\x01\x02" + run_b}));
   EXPECT_EQ(request_ids(shard, kRunA), (Range{"D\x01\x02" + kRunA, "D\x01\x02" + run_b}));
+  EXPECT_EQ(letters(shard), (Range{"O\x01\x02", "O\x01\x03"}));
   EXPECT_EQ(wakeups(shard), (Range{"W\x01\x02", "W\x01\x03"}));
   EXPECT_EQ(tasks(shard), (Range{"T\x01\x02", "T\x01\x03"}));
   const std::string queue = "T\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
@@ -143,6 +149,9 @@ TEST(Keys, WhatIsParsedIsWhatWasMade) {
     EXPECT_EQ(parse_account(account(shard, queue, level, fairness_key)).level, level);
     EXPECT_EQ(parse_limiter(limiter(shard, queue, fairness_key)), fairness_key);
     EXPECT_EQ(parse_queue_rules(queue_rules(shard, queue)), queue);
+    const Letter written = parse_letter(letter(shard, run, at));
+    EXPECT_EQ(written.run, run);
+    EXPECT_EQ(written.event_id, at);
     const Lease leased = parse_lease(lease(shard, queue, run, at));
     EXPECT_EQ(leased.queue, queue);
     EXPECT_EQ(leased.run, run);
