@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "model/model.pb.h"
 
@@ -13,6 +14,14 @@ class Codec {
   virtual ~Codec() = default;
   // Appends one finished event, framed so that appended events together are one history.
   virtual void append_event(const model::Event& event, std::string* history) const = 0;
+  // What a run that follows another one, as a retry or by its schedule, begins with: the other
+  // one's memo, search attributes and the bytes of its started event that are the door's.
+  // `first_event` is the other run's, as it was appended; `closing` is the draft of the event that
+  // ends it.
+  virtual model::ContinueAsNew begin_again(std::string_view first_event,
+                                           const model::Event& closing) const = 0;
+  // How a parent's event about the end of its child begins.
+  virtual std::string tell_parent(const model::Event& closing) const = 0;
 };
 
 }  // namespace fairlead::history

@@ -6,6 +6,8 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "history/activity.h"
+#include "history/children.h"
+#include "history/lifecycle.h"
 
 namespace fairlead::history {
 
@@ -13,7 +15,7 @@ namespace {
 
 bool is_closing(model::EventKind kind) {
   return kind == model::WORKFLOW_COMPLETED || kind == model::WORKFLOW_FAILED ||
-         kind == model::WORKFLOW_CANCELED;
+         kind == model::WORKFLOW_CANCELED || kind == model::WORKFLOW_CONTINUED_AS_NEW;
 }
 
 // What the commands before the one being looked at will have changed.
@@ -23,7 +25,12 @@ class Foresight {
       : run_(run),
         limits_(limits),
         activities_(static_cast<int64_t>(run.activities.size())),
-        buffered_(run.state.buffered_size()) {}
+        children_(static_cast<int64_t>(run.children.size())),
+        buffered_(run.state.buffered_size()) {
+    for (const auto& [id, external] : run.externals) {
+      ++(external.kind() == model::SIGNAL_EXTERNAL_INITIATED ? signals_ : cancels_);
+    }
+  }
 
   std::optional<CommandRefusal> check(model::Event* command) {
     switch (command->kind()) {
@@ -35,6 +42,15 @@ class Foresight {
         return start_timer(command->timer_started().timer_id());
       case model::TIMER_CANCELED:
         return cancel_timer(command->timer_ended().timer_id());
+      case model::CHILD_INITIATED:
+        new_children_.insert(command->child_initiated().workflow_id());
+        return count(FailedCause::kPendingChildrenLimit, "PendingChildWorkflowsLimitExceeded",
+                     "child workflow executions", &children_, limits_.pending_children);
+      case model::SIGNAL_EXTERNAL_INITIATED:
+        return count(FailedCause::kPendingSignalsLimit, "PendingSignalsLimitExceeded",
+                     "pending signals to external workflows", &signals_, limits_.pending_signals);
+      case model::CANCEL_EXTERNAL_INITIATED:
+        return cancel_external(command->external_event());
       default:
         if (is_closing(command->kind()) && buffered_ > 0) {
           return CommandRefusal{FailedCause::kUnhandledCommand, "UnhandledCommand"};
@@ -56,14 +72,28 @@ class Foresight {
           FailedCause::kScheduleActivityDuplicateId,
           absl::StrCat("ScheduleActivityDuplicateId: activity ", id, " is pending already")};
     }
-    if (++activities_ > limits_.pending_activities) {
+    return count(FailedCause::kPendingActivitiesLimit, "PendingActivitiesLimitExceeded",
+                 "pending activities", &activities_, limits_.pending_activities);
+  }
+
+  static std::optional<CommandRefusal> count(FailedCause cause, const char* name, const char* what,
+                                             int64_t* pending, int64_t pending_max) {
+    if (++*pending <= pending_max) return std::nullopt;
+    return CommandRefusal{cause,
+                          absl::StrCat(name, ": the number of ", what, ", ", *pending - 1,
+                                       ", has reached the per-workflow limit of ", pending_max)};
+  }
+
+  std::optional<CommandRefusal> cancel_external(const model::ExternalEvent& cancel) {
+    if (new_children_.contains(cancel.run().workflow_id())) {
       return CommandRefusal{
-          FailedCause::kPendingActivitiesLimit,
-          absl::StrCat("PendingActivitiesLimitExceeded: the number of pending activities, ",
-                       activities_ - 1, ", has reached the per-workflow limit of ",
-                       limits_.pending_activities)};
+          FailedCause::kBadRequestCancelExternal,
+          "BadRequestCancelExternalWorkflowExecutionAttributes: Start and "
+          "RequestCancel for child workflow is not allowed in same workflow task."};
     }
-    return std::nullopt;
+    return count(FailedCause::kPendingCancelsLimit, "PendingRequestCancelLimitExceeded",
+                 "pending requests to cancel external workflows", &cancels_,
+                 limits_.pending_cancels);
   }
 
   std::optional<CommandRefusal> cancel_activity(int64_t scheduled_id) {
@@ -120,11 +150,15 @@ class Foresight {
   const Run& run_;
   const Limits& limits_;
   int64_t activities_;
+  int64_t children_;
+  int64_t signals_ = 0;
+  int64_t cancels_ = 0;
   int buffered_;
   absl::flat_hash_set<std::string> new_activities_;
   absl::flat_hash_set<int64_t> canceled_;
   absl::flat_hash_set<std::string> new_timers_;
   absl::flat_hash_set<std::string> canceled_timers_;
+  absl::flat_hash_set<std::string> new_children_;
 };
 
 void cancel_activity_command(Transaction& tx, int64_t scheduled_id, int64_t completed_id) {
@@ -184,11 +218,6 @@ void upsert(google::protobuf::Map<std::string, std::string>* fields, const model
   }
 }
 
-model::Status closing_status(model::EventKind kind) {
-  if (kind == model::WORKFLOW_COMPLETED) return model::COMPLETED;
-  return kind == model::WORKFLOW_FAILED ? model::FAILED : model::CANCELED;
-}
-
 void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
   const auto kind = draft.kind();
   switch (kind) {
@@ -205,6 +234,13 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
     case model::TIMER_CANCELED:
       cancel_timer_command(tx, std::move(draft), completed_id);
       return;
+    case model::CHILD_INITIATED:
+      initiate_child(tx, std::move(draft), completed_id);
+      return;
+    case model::SIGNAL_EXTERNAL_INITIATED:
+    case model::CANCEL_EXTERNAL_INITIATED:
+      initiate_external(tx, std::move(draft), completed_id);
+      return;
     case model::SEARCH_ATTRIBUTES_UPSERTED:
     case model::PROPERTIES_MODIFIED:
       upsert(kind == model::PROPERTIES_MODIFIED ? tx.state().mutable_memo()
@@ -217,11 +253,8 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
       return;
     default:
       FL_ASSERT(is_closing(kind), "a draft is one of the kinds that commands may ask for");
-      auto* closed = draft.mutable_workflow_closed();
-      closed->set_workflow_task_completed_id(completed_id);
-      if (kind == model::WORKFLOW_FAILED) closed->set_retry_state(model::RETRY_POLICY_NOT_SET);
-      tx.append(std::move(draft));
-      tx.close(closing_status(kind));
+      draft.mutable_workflow_closed()->set_workflow_task_completed_id(completed_id);
+      close_run(tx, std::move(draft));
   }
 }
 

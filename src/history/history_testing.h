@@ -20,6 +20,10 @@ class PlainCodec final : public Codec {
   void append_event(const model::Event& event, std::string* history) const override {
     wire::Writer(history).bytes(1, event.SerializeAsString());
   }
+  model::ContinueAsNew begin_again(std::string_view, const model::Event&) const override {
+    return {};
+  }
+  std::string tell_parent(const model::Event& closing) const override { return closing.door(); }
 };
 
 // One run on a table top: every step is told the time, and everything it left is kept for
@@ -33,6 +37,8 @@ class Bench {
   std::vector<TaskOffer> offers;  // of the last step
   std::vector<TaskDrop> drops;    // of the last step
   bool closed_now = false;
+  std::vector<Posted> posted;          // of the last step
+  std::optional<Successor> successor;  // of the last step
 
   Bench() {
     auto& state = run.state;
@@ -46,6 +52,7 @@ class Bench {
   template <typename Act>
   void step(Act act) {
     Transaction tx(&run, &codec_, &limits, now, kDay);
+    tx.successor_run_id = "run-2";
     act(tx);
     tx.finish();
     wire::Reader reader(tx.events());
@@ -57,8 +64,12 @@ class Bench {
     offers = tx.offers();
     drops = tx.drops();
     closed_now = tx.closed_now();
+    posted = tx.posted();
+    successor = tx.successor();
     run.touched_activities.clear();
     run.touched_timers.clear();
+    run.touched_children.clear();
+    run.touched_externals.clear();
   }
 
   void start(Beginning beginning = {}) {

@@ -4,6 +4,8 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/chain.h"
+#include "history/children.h"
 #include "history/workflow_task.h"
 
 namespace fairlead::history {
@@ -24,22 +26,53 @@ TimeNs round_up_to_ms(TimeNs time) {
   return (time + kMillisecond - 1) / kMillisecond * kMillisecond;
 }
 
+model::Status closing_status(model::EventKind kind) {
+  switch (kind) {
+    case model::WORKFLOW_COMPLETED:
+      return model::COMPLETED;
+    case model::WORKFLOW_FAILED:
+      return model::FAILED;
+    case model::WORKFLOW_CANCELED:
+      return model::CANCELED;
+    case model::WORKFLOW_TIMED_OUT:
+      return model::TIMED_OUT;
+    case model::WORKFLOW_CONTINUED_AS_NEW:
+      return model::CONTINUED_AS_NEW;
+    default:
+      FL_ASSERT(kind == model::WORKFLOW_TERMINATED, "a run closes in one of six ways");
+      return model::TERMINATED;
+  }
+}
+
+// What a command to continue as new leaves open stays as it is.
+void fill_in(const model::RunState& state, model::ContinueAsNew* next) {
+  if (next->workflow_type().empty()) next->set_workflow_type(state.workflow_type());
+  if (next->task_queue().empty()) next->set_task_queue(state.task_queue());
+  if (next->run_timeout_ns() == 0) next->set_run_timeout_ns(state.run_timeout_ns());
+  if (next->task_timeout_ns() == 0) next->set_task_timeout_ns(state.task_timeout_ns());
+}
+
 }  // namespace
 
 void start_run(Transaction& tx, const Beginning& beginning) {
   auto& state = tx.state();
   FL_ASSERT(state.next_event_id() == 1, "a run begins once");
+  DurationNs delay = beginning.start_delay;
+  if (state.attempt() == 0) state.set_attempt(1);
+  if (!state.cron_schedule().empty() && state.initiator() == model::INITIATOR_UNSPECIFIED) {
+    delay = cron_delay(state.cron_schedule(), tx.now, tx.now).value_or(0);
+    state.set_initiator(model::BY_CRON);
+  }
   state.set_status(model::RUNNING);
   state.set_start_ns(tx.now);
-  state.set_attempt(1);
   state.set_task_attempt(1);
-  state.set_execution_ns(add_saturated(tx.now, beginning.start_delay));
+  state.set_execution_ns(add_saturated(tx.now, delay));
   state.set_run_timeout_ns(shorter(state.run_timeout_ns(), state.execution_timeout_ns()));
   const DurationNs asked =
       state.task_timeout_ns() > 0 ? state.task_timeout_ns() : tx.limits.workflow_task_timeout;
   state.set_task_timeout_ns(
       shorter(std::min(asked, tx.limits.workflow_task_timeout_max), state.run_timeout_ns()));
-  if (state.execution_timeout_ns() > 0) {
+  if (state.execution_timeout_ns() > 0 && state.execution_expiration_ns() == 0) {
     state.set_execution_expiration_ns(
         round_up_to_ms(add_saturated(tx.now, state.execution_timeout_ns())));
   }
@@ -57,19 +90,29 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   started->set_run_timeout_ns(state.run_timeout_ns());
   started->set_task_timeout_ns(state.task_timeout_ns());
   started->set_execution_expiration_ns(state.execution_expiration_ns());
-  started->set_first_task_backoff_ns(beginning.start_delay);
+  started->set_first_task_backoff_ns(delay);
   started->set_original_run_id(state.run_id());
   started->set_first_run_id(state.first_run_id());
   started->set_attempt(state.attempt());
+  started->set_continued_run_id(state.continued_run_id());
+  started->set_initiator(state.initiator());
+  started->set_cron_schedule(state.cron_schedule());
+  started->set_workflow_type(state.workflow_type());
+  started->set_task_queue(state.task_queue());
+  if (state.has_parent()) *started->mutable_parent() = state.parent();
+  if (state.has_root()) *started->mutable_root() = state.root();
+  if (state.has_retry_policy()) *started->mutable_retry_policy() = state.retry_policy();
+  if (state.has_priority()) *started->mutable_priority() = state.priority();
   tx.append(std::move(event));
-  if (beginning.start_delay > 0) {
+  if (delay > 0) {
     state.set_first_task_at_ns(state.execution_ns());
   } else {
     tx.want_task();
   }
 }
 
-absl::Status signal_run(Transaction& tx, std::string door, std::string envelope) {
+absl::Status signal_run(Transaction& tx, std::string door, std::string envelope,
+                        const model::Origin* origin) {
   auto& state = tx.state();
   if (!tx.run().is_open()) return errors::workflow_completed();
   if (state.close_refused() && tx.run().has_started_task()) {
@@ -84,11 +127,13 @@ absl::Status signal_run(Transaction& tx, std::string door, std::string envelope)
   event.set_kind(model::WORKFLOW_SIGNALED);
   event.set_door(std::move(door));
   event.set_envelope(std::move(envelope));
+  if (origin != nullptr) *event.mutable_origin() = *origin;
   tx.record(std::move(event));
   return absl::OkStatus();
 }
 
-void request_cancel(Transaction& tx, std::string door, std::string envelope) {
+void request_cancel(Transaction& tx, std::string door, std::string envelope,
+                    const model::Origin* origin) {
   auto& state = tx.state();
   if (!tx.run().is_open() || state.cancel_requested()) return;
   state.set_cancel_requested(true);
@@ -98,16 +143,43 @@ void request_cancel(Transaction& tx, std::string door, std::string envelope) {
   event.set_kind(model::WORKFLOW_CANCEL_REQUESTED);
   event.set_door(std::move(door));
   event.set_envelope(std::move(envelope));
+  if (origin != nullptr) *event.mutable_origin() = *origin;
   tx.record(std::move(event));
+}
+
+void close_run(Transaction& tx, model::Event closing) {
+  auto& state = tx.state();
+  const auto kind = closing.kind();
+  if (kind == model::WORKFLOW_CONTINUED_AS_NEW) {
+    fill_in(state, closing.mutable_workflow_closed()->mutable_next());
+  }
+  auto successor = decide_successor(tx, &closing);
+  if (successor.has_value()) {
+    FL_ASSERT(!tx.successor_run_id.empty(), "a run that may go on was given the next one's id");
+    successor->run_id = tx.successor_run_id;
+    successor->closing = closing;
+    state.set_next_run_id(successor->run_id);
+    auto* closed = closing.mutable_workflow_closed();
+    closed->set_new_run_id(successor->run_id);
+    if (kind == model::WORKFLOW_CONTINUED_AS_NEW) {
+      closed->set_backoff_ns(successor->backoff);
+      closed->set_initiator(successor->initiator);
+    }
+  }
+  auto* next = closing.mutable_workflow_closed()->mutable_next();
+  next->clear_start_door();
+  next->clear_memo();
+  next->clear_search_attributes();
+  const int64_t id = tx.append(closing);
+  if (!successor.has_value()) tell_child_closed(tx, closing, id);
+  tx.close(closing_status(kind));
+  if (successor.has_value()) tx.follow_with(std::move(*successor));
 }
 
 void terminate_run(Transaction& tx, model::Event closing) {
   FL_ASSERT(tx.run().is_open(), "only an open run can be terminated");
   end_task_of_closing_run(tx);
-  const auto status =
-      closing.kind() == model::WORKFLOW_TIMED_OUT ? model::TIMED_OUT : model::TERMINATED;
-  tx.append(std::move(closing));
-  tx.close(status);
+  close_run(tx, std::move(closing));
 }
 
 void terminate_by_server(Transaction& tx, const std::string& reason, const std::string& details) {
@@ -120,13 +192,9 @@ void terminate_by_server(Transaction& tx, const std::string& reason, const std::
 }
 
 void time_out_run(Transaction& tx) {
-  const auto& state = tx.state();
-  const bool whole_execution =
-      state.execution_expiration_ns() != 0 && state.execution_expiration_ns() <= tx.now;
   model::Event event;
   event.set_kind(model::WORKFLOW_TIMED_OUT);
-  event.mutable_workflow_closed()->set_retry_state(whole_execution ? model::RETRY_TIMEOUT
-                                                                   : model::RETRY_POLICY_NOT_SET);
+  event.mutable_workflow_closed();
   terminate_run(tx, std::move(event));
 }
 

@@ -8,16 +8,23 @@
 namespace fairlead::history {
 
 // The beginning of a run. `run->state` already holds what the client asked for (ids, type, queue,
-// timeouts as requested); this computes the effective values and writes the first events.
+// timeouts as requested), or what its chain or its parent hands down; this computes the effective
+// values and writes the first events.
 struct Beginning {
-  DurationNs start_delay = 0;
+  DurationNs start_delay = 0;  // without it a schedule says when to begin
   std::string door;
   std::string envelope;
 };
 void start_run(Transaction& tx, const Beginning& beginning);
 
-absl::Status signal_run(Transaction& tx, std::string door, std::string envelope);
-void request_cancel(Transaction& tx, std::string door, std::string envelope);
+absl::Status signal_run(Transaction& tx, std::string door, std::string envelope,
+                        const model::Origin* origin = nullptr);
+void request_cancel(Transaction& tx, std::string door, std::string envelope,
+                    const model::Origin* origin = nullptr);
+
+// Ends the run with this event, its draft, unless it goes on as another run: then the successor is
+// left in `tx`. Everybody who has to hear of it does.
+void close_run(Transaction& tx, model::Event closing);
 
 // Ends the run whatever it is doing. `closing` is the event's draft.
 void terminate_run(Transaction& tx, model::Event closing);

@@ -16,6 +16,9 @@ struct Limits {
   int64_t state_bytes = 8 << 20;        // of a run and all that is pending in it
   int64_t transaction_bytes = 4 << 20;  // of the events that one step writes
   int64_t pending_activities = 2'000;
+  int64_t pending_children = 2'000;
+  int64_t pending_signals = 2'000;  // to other runs
+  int64_t pending_cancels = 2'000;  // of other runs
   int64_t signals = 10'000;
   int64_t buffered_events = 100;
   int64_t buffered_bytes = 2 << 20;
@@ -24,6 +27,7 @@ struct Limits {
   DurationNs workflow_task_timeout = 10 * kSecond;
   DurationNs workflow_task_timeout_max = 120 * kSecond;
   DurationNs workflow_task_heartbeat = 30 * kMinute;
+  DurationNs continue_as_new_spacing = kSecond;  // between the starts of two runs of a chain
 };
 
 }  // namespace fairlead::history

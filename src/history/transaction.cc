@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "history/children.h"
 #include "history/lifecycle.h"
 #include "history/workflow_task.h"
 
@@ -18,6 +19,17 @@ bool is_buffered_kind(model::EventKind kind) {
     case model::TIMER_FIRED:
     case model::WORKFLOW_CANCEL_REQUESTED:
     case model::WORKFLOW_SIGNALED:
+    case model::CHILD_START_FAILED:
+    case model::CHILD_STARTED:
+    case model::CHILD_COMPLETED:
+    case model::CHILD_FAILED:
+    case model::CHILD_CANCELED:
+    case model::CHILD_TIMED_OUT:
+    case model::CHILD_TERMINATED:
+    case model::CANCEL_EXTERNAL_FAILED:
+    case model::EXTERNAL_CANCEL_REQUESTED:
+    case model::SIGNAL_EXTERNAL_FAILED:
+    case model::EXTERNAL_SIGNALED:
       return true;
     default:
       return false;
@@ -31,12 +43,21 @@ bool wakes_workflow(model::Flavour flavour, model::EventKind kind) {
 
 namespace {
 
-// Ends of activities are written after everything else that was buffered: their started events have
-// to come first, and a worker sees signals before the results that arrived with them.
-bool is_finish_kind(model::EventKind kind) {
+bool ends_activity(model::EventKind kind) {
   return kind == model::ACTIVITY_COMPLETED || kind == model::ACTIVITY_FAILED ||
          kind == model::ACTIVITY_TIMED_OUT || kind == model::ACTIVITY_CANCELED;
 }
+
+bool ends_child(model::EventKind kind) {
+  return kind == model::CHILD_COMPLETED || kind == model::CHILD_FAILED ||
+         kind == model::CHILD_CANCELED || kind == model::CHILD_TIMED_OUT ||
+         kind == model::CHILD_TERMINATED;
+}
+
+// Ends of activities and children are written after everything else that was buffered: their
+// started events have to come first, and a worker sees signals before the results that arrived with
+// them.
+bool is_finish_kind(model::EventKind kind) { return ends_activity(kind) || ends_child(kind); }
 
 }  // namespace
 
@@ -78,18 +99,27 @@ void Transaction::flush_buffered() {
   std::stable_partition(buffered.begin(), buffered.end(),
                         [](const model::Event& event) { return !is_finish_kind(event.kind()); });
 
-  absl::btree_map<int64_t, int64_t> started;  // scheduled id -> id of the started event
+  absl::btree_map<int64_t, int64_t> started;  // scheduled or initiated id -> id of the start
+  const auto fill_in = [&](int64_t of, auto* ended) {
+    const auto found = started.find(of);
+    if (ended->started_id() == 0 && found != started.end()) ended->set_started_id(found->second);
+  };
   for (auto& event : buffered) {
     const auto kind = event.kind();
-    if (is_finish_kind(kind)) {
-      auto* ended = event.mutable_activity_ended();
-      const auto found = started.find(ended->scheduled_id());
-      if (ended->started_id() == 0 && found != started.end()) ended->set_started_id(found->second);
+    if (ends_activity(kind)) {
+      fill_in(event.activity_ended().scheduled_id(), event.mutable_activity_ended());
+    } else if (ends_child(kind)) {
+      fill_in(event.child_event().initiated_id(), event.mutable_child_event());
     }
-    const int64_t scheduled_id =
-        kind == model::ACTIVITY_STARTED ? event.activity_started().scheduled_id() : 0;
+    const int64_t starts = kind == model::ACTIVITY_STARTED ? event.activity_started().scheduled_id()
+                           : kind == model::CHILD_STARTED  ? event.child_event().initiated_id()
+                                                           : 0;
     const int64_t id = append(std::move(event));
-    if (scheduled_id != 0) started[scheduled_id] = id;
+    if (starts != 0) started[starts] = id;
+    if (const auto child = run_.children.find(starts);
+        kind == model::CHILD_STARTED && child != run_.children.end()) {
+      touch(child->second).set_started_id(id);
+    }
     if (wakes_workflow(state.flavour(), kind)) want_task();
   }
 }
@@ -127,6 +157,31 @@ void Transaction::erase_timer(int64_t started_id) {
   run_.touched_timers.insert(started_id);
 }
 
+model::ChildState& Transaction::touch(model::ChildState& child) {
+  run_.touched_children.insert(child.initiated_id());
+  return child;
+}
+
+void Transaction::add_child(model::ChildState child) {
+  run_.touched_children.insert(child.initiated_id());
+  run_.add_loaded(std::move(child));
+}
+
+void Transaction::erase_child(int64_t initiated_id) {
+  run_.children.erase(initiated_id);
+  run_.touched_children.insert(initiated_id);
+}
+
+void Transaction::add_external(model::ExternalState external) {
+  run_.touched_externals.insert(external.initiated_id());
+  run_.add_loaded(std::move(external));
+}
+
+void Transaction::erase_external(int64_t initiated_id) {
+  run_.externals.erase(initiated_id);
+  run_.touched_externals.insert(initiated_id);
+}
+
 uint64_t Transaction::next_stamp() {
   run_.state.set_last_stamp(run_.state.last_stamp() + 1);
   return run_.state.last_stamp();
@@ -155,6 +210,12 @@ void Transaction::close(model::Status status) {
   }
   while (!run_.activities.empty()) erase_activity(run_.activities.begin()->first);
   while (!run_.timers.empty()) erase_timer(run_.timers.begin()->first);
+  while (!run_.children.empty()) {
+    tell_parent_closed(*this, run_.children.begin()->second);
+    erase_child(run_.children.begin()->first);
+  }
+  // Letters that are on their way arrive all the same; nobody is left who wants to know.
+  while (!run_.externals.empty()) erase_external(run_.externals.begin()->first);
   state.clear_buffered();
   state.clear_sticky();
   state.set_buffered_bytes(0);
@@ -190,6 +251,8 @@ bool Transaction::is_state_too_large() const {
   size_t sum = own;
   for (const auto& [id, activity] : run_.activities) sum += activity.ByteSizeLong();
   for (const auto& [id, timer] : run_.timers) sum += timer.ByteSizeLong();
+  for (const auto& [id, child] : run_.children) sum += child.ByteSizeLong();
+  for (const auto& [id, external] : run_.externals) sum += external.ByteSizeLong();
   return sum > static_cast<size_t>(limits.state_bytes);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,21 @@ struct LeaseEnd {
   model::Lease lease;
 };
 
+// What a run has to tell another run. No letter: what was to be told is settled.
+struct Posted {
+  int64_t event_id = 0;
+  std::optional<model::Letter> letter;
+};
+
+// The run that follows the one that closes.
+struct Successor {
+  std::string run_id;
+  model::Initiator initiator = model::INITIATOR_UNSPECIFIED;
+  int32_t attempt = 1;
+  DurationNs backoff = 0;
+  model::Event closing;  // the draft of the event that closed the run before it
+};
+
 // One step on one run. Functions of this room take it, change the run and leave here what has to be
 // written or told: the events in their final bytes, new tasks, tasks to remove.
 //
@@ -43,6 +59,8 @@ class Transaction {
 
   const TimeNs now;
   const Limits& limits;
+  // The id of the run that follows this one, if one does. Set it when one may.
+  std::string successor_run_id;
 
   Run& run() { return run_; }
   model::RunState& state() { return run_.state; }
@@ -67,6 +85,17 @@ class Transaction {
   void erase_activity(int64_t scheduled_id);
   void add_timer(model::TimerState timer);
   void erase_timer(int64_t started_id);
+  model::ChildState& touch(model::ChildState& child);
+  void add_child(model::ChildState child);
+  void erase_child(int64_t initiated_id);
+  void add_external(model::ExternalState external);
+  void erase_external(int64_t initiated_id);
+
+  // Leaves a letter to another run, in the place of an earlier one of the same event.
+  void post(int64_t event_id, model::Letter letter) {
+    posted_.push_back({event_id, std::move(letter)});
+  }
+  void settle_letter(int64_t event_id) { posted_.push_back({event_id, std::nullopt}); }
 
   uint64_t next_stamp();
   void offer(TaskOffer offer) { offers_.push_back(std::move(offer)); }
@@ -75,8 +104,10 @@ class Transaction {
   // No worker has the activity any more.
   void give_back(model::ActivityState& activity);
 
-  // Ends the run: everything pending goes, the time of deletion is set.
+  // Ends the run: everything pending goes, the time of deletion is set. Use close_run
+  // (lifecycle.h), which also writes the closing event and decides what follows.
   void close(model::Status status);
+  void follow_with(Successor successor) { successor_ = std::move(successor); }
   // Makes the workflow task that events asked for, if there is none yet.
   void schedule_wanted_task();
   // Settles what the input left open: limits, the next workflow task. Call once, last.
@@ -88,6 +119,9 @@ class Transaction {
   const std::vector<TaskDrop>& drops() const { return drops_; }
   const std::vector<LeaseEnd>& lease_ends() const { return lease_ends_; }
   bool closed_now() const { return closed_now_; }
+  const std::vector<Posted>& posted() const { return posted_; }
+  const std::optional<Successor>& successor() const { return successor_; }
+  const Codec& codec() const { return codec_; }
 
  private:
   void enforce_history_limits();
@@ -104,6 +138,8 @@ class Transaction {
   std::vector<TaskOffer> offers_;
   std::vector<TaskDrop> drops_;
   std::vector<LeaseEnd> lease_ends_;
+  std::vector<Posted> posted_;
+  std::optional<Successor> successor_;
 };
 
 // Whether an event of this kind waits in the buffer while a workflow task is with a worker.

@@ -14,12 +14,16 @@ enum class FailedCause : int {
   kBadRequestCancelActivity = 3,
   kBadStartTimer = 4,
   kBadCancelTimer = 5,
+  kBadRequestCancelExternal = 10,
   kStartTimerDuplicateId = 12,
   kForceCloseCommand = 17,
   kFailoverCloseCommand = 18,
   kResetWorkflow = 20,
   kScheduleActivityDuplicateId = 22,
+  kPendingChildrenLimit = 26,
   kPendingActivitiesLimit = 27,
+  kPendingSignalsLimit = 28,
+  kPendingCancelsLimit = 29,
   kGrpcMessageTooLarge = 36,
 };
 

@@ -73,8 +73,12 @@ ShardId Node::shard_of_queue(NamespaceNum ns, model::TaskKind kind,
   return ShardId(static_cast<uint16_t>(hash_of(ns, what, normal_name) % options_.shards));
 }
 
+ShardId Node::shard_of_workflow(NamespaceNum ns, const std::string& workflow_id) const {
+  return ShardId(static_cast<uint16_t>(hash_of(ns, 'r', workflow_id) % options_.shards));
+}
+
 Shard& Node::shard_of_run(NamespaceNum ns, const std::string& workflow_id) {
-  return *shards_[hash_of(ns, 'r', workflow_id) % options_.shards];
+  return *shards_[shard_of_workflow(ns, workflow_id).value()];
 }
 
 template <typename Request, typename Result>

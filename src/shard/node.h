@@ -86,6 +86,7 @@ class Node final : public Engine, private Peers {
   Shard& shard(ShardId id) override { return *shards_[id.value()]; }
   ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
                          const std::string& normal_name) const override;
+  ShardId shard_of_workflow(NamespaceNum ns, const std::string& workflow_id) const override;
   Shard& shard_of_run(NamespaceNum ns, const std::string& workflow_id);
   // A query's id begins with the number of the shard that asks. Null: it is no query's id.
   Shard* shard_of_query(const std::string& query_id);

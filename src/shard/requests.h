@@ -47,6 +47,12 @@ struct StartRequest {
   ReusePolicy reuse = ReusePolicy::kAllowDuplicate;
   ConflictPolicy conflict = ConflictPolicy::kFail;
   model::Priority priority;
+  std::optional<model::RetryPolicy> retry_policy;
+  std::string cron_schedule;
+  // A child: who started it, and the run id that it was promised.
+  std::optional<model::Parent> parent;
+  model::RunName root;
+  std::string run_id;
   std::vector<std::pair<std::string, std::string>> memo;
   std::vector<std::pair<std::string, std::string>> search_attributes;
   std::string user_metadata;
@@ -72,6 +78,7 @@ struct SignalRequest {
   std::string request_id;
   std::string door;
   std::string envelope;
+  std::optional<model::Origin> origin;  // set: it comes from another run
 };
 
 struct CancelRequest {
@@ -79,6 +86,7 @@ struct CancelRequest {
   std::string first_run_id;  // set: the current run must belong to this chain
   std::string door;
   std::string envelope;
+  std::optional<model::Origin> origin;  // set: it comes from another run
 };
 
 struct TerminateRequest {
@@ -250,6 +258,7 @@ struct HistoryPage {
 struct RunView {
   model::RunState run;
   std::vector<model::ActivityState> activities;
+  std::vector<model::ChildState> children;
 };
 
 struct ShutdownWorkerRequest {

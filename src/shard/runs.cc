@@ -13,6 +13,14 @@ constexpr size_t kEntryBytes = 1024;
 constexpr size_t kActivityBytes = 1024;
 constexpr size_t kTimerBytes = 200;
 
+template <typename Row>
+Row parse_row(std::string_view value) {
+  Row row;
+  FL_ASSERT(row.ParseFromArray(value.data(), static_cast<int>(value.size())),
+            "a row holds what its key says");
+  return row;
+}
+
 }  // namespace
 
 RunEntry* RunCache::find(const std::string& key) {
@@ -32,16 +40,18 @@ RunEntry* RunCache::find(const std::string& key) {
   const size_t kind_at = range.begin.size();
   const auto status =
       store_->scan(range.begin, range.end, [&](std::string_view row_key, std::string_view value) {
-        if (row_key[kind_at] == 'a') {
-          model::ActivityState activity;
-          FL_ASSERT(activity.ParseFromArray(value.data(), static_cast<int>(value.size())),
-                    "an activity's row is an activity");
-          entry->run.add_loaded(std::move(activity));
-        } else {
-          model::TimerState timer;
-          FL_ASSERT(timer.ParseFromArray(value.data(), static_cast<int>(value.size())),
-                    "a timer's row is a timer");
-          entry->run.add_loaded(std::move(timer));
+        switch (row_key[kind_at]) {
+          case 'a':
+            entry->run.add_loaded(parse_row<model::ActivityState>(value));
+            break;
+          case 't':
+            entry->run.add_loaded(parse_row<model::TimerState>(value));
+            break;
+          case 'c':
+            entry->run.add_loaded(parse_row<model::ChildState>(value));
+            break;
+          default:
+            entry->run.add_loaded(parse_row<model::ExternalState>(value));
         }
         return true;
       });
@@ -76,7 +86,8 @@ void RunCache::resize(RunEntry* entry) {
   bytes_ -= entry->bytes;
   entry->bytes = kEntryBytes + entry->recent_bytes + 3 * entry->run.state.ByteSizeLong() +
                  entry->run.activities.size() * kActivityBytes +
-                 entry->run.timers.size() * kTimerBytes;
+                 (entry->run.timers.size() + entry->run.externals.size()) * kTimerBytes +
+                 entry->run.children.size() * kActivityBytes;
   bytes_ += entry->bytes;
   if (bytes_ > bytes_max_) evict(entry);
 }

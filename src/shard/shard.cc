@@ -4,7 +4,9 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/chain.h"
 #include "history/deadlines.h"
+#include "history/lifecycle.h"
 #include "store/keys.h"
 
 namespace fairlead::shard {
@@ -51,6 +53,7 @@ Shard::Shard(ShardId id, Executor* executor, World world, Random random)
 
 void Shard::open() {
   sweep_at_ = now() + kSweepEvery;
+  resume_letters(store::keys::letters(id_).begin);
   tick();
 }
 
@@ -168,15 +171,39 @@ Step::Part& Shard::add_part(Step& step, RunEntry& entry) {
   step.parts.push_back(std::make_unique<Step::Part>(Step::Part{
       &entry,
       history::Transaction(&entry.run, world_.codec, world_.limits, now(), retention(entry))}));
+  auto& tx = step.parts.back()->tx;
+  if (tx.state().has_retry_policy() || !tx.state().cron_schedule().empty()) {
+    tx.successor_run_id = make_uuid(random_, tx.now);
+  }
   return *step.parts.back();
 }
 
 void Shard::finish(StepPtr step) {
-  for (auto& part : step->parts) {
-    part->tx.finish();
-    drop_tasks(*step, *part);
+  for (size_t i = 0; i < step->parts.size(); ++i) {
+    auto& part = *step->parts[i];
+    part.tx.finish();
+    drop_tasks(*step, part);
+    post_letters(*step, part);
+    if (part.tx.successor().has_value()) add_successor(*step, i);
   }
   offer_tasks(std::move(step));
+}
+
+// The run that follows one that closes is written with its end, so that a chain has no gap.
+void Shard::add_successor(Step& step, size_t part) {
+  auto* last = step.parts[part]->entry;
+  const auto successor = *step.parts[part]->tx.successor();
+  const auto& closing = successor.closing;
+  auto asked = closing.kind() == model::WORKFLOW_CONTINUED_AS_NEW
+                   ? closing.workflow_closed().next()
+                   : world_.codec->begin_again(event_bytes(*last, 1), closing);
+  auto* next = runs_.create(uuid_to_bytes(successor.run_id));
+  auto& state = next->run.state;
+  history::continue_chain(last->run.state, successor, asked, &state);
+  starting_[std::make_pair(NamespaceNum(state.namespace_num()), state.workflow_id())] = next->key;
+  auto& added = add_part(step, *next);
+  history::start_run(added.tx, {successor.backoff, std::move(*asked.mutable_start_door()), ""});
+  ++stats_.runs_started;
 }
 
 void Shard::drop_tasks(Step& step, Step::Part& part) {
@@ -391,6 +418,24 @@ void Shard::after_write(StepPtr step) {
   schedule_tick();
 }
 
+namespace {
+
+// The rows of what a step has changed among the run's pending things.
+template <typename Rows, typename Key>
+void write_touched(Step& step, absl::btree_set<int64_t>* touched, const Rows& rows, Key key) {
+  for (const int64_t id : *touched) {
+    const auto found = rows.find(id);
+    if (found == rows.end()) {
+      step.batch.erase(key(id));
+    } else {
+      step.batch.put(key(id), found->second.SerializeAsString());
+    }
+  }
+  touched->clear();
+}
+
+}  // namespace
+
 void Shard::write_part(Step& step, Step::Part& part) {
   auto& entry = *part.entry;
   auto& run = entry.run;
@@ -402,26 +447,14 @@ void Shard::write_part(Step& step, Step::Part& part) {
     step.batch.put(store::keys::events(id_, entry.key, part.tx.first_event_id()), part.tx.events());
     remember_recent(entry, part.tx.first_event_id(), part.tx.events());
   }
-  for (const int64_t id : run.touched_activities) {
-    const auto found = run.activities.find(id);
-    auto key = store::keys::pending_activity(id_, entry.key, id);
-    if (found == run.activities.end()) {
-      step.batch.erase(std::move(key));
-    } else {
-      step.batch.put(std::move(key), found->second.SerializeAsString());
-    }
-  }
-  for (const int64_t id : run.touched_timers) {
-    const auto found = run.timers.find(id);
-    auto key = store::keys::pending_timer(id_, entry.key, id);
-    if (found == run.timers.end()) {
-      step.batch.erase(std::move(key));
-    } else {
-      step.batch.put(std::move(key), found->second.SerializeAsString());
-    }
-  }
-  run.touched_activities.clear();
-  run.touched_timers.clear();
+  write_touched(step, &run.touched_activities, run.activities,
+                [&](int64_t id) { return store::keys::pending_activity(id_, entry.key, id); });
+  write_touched(step, &run.touched_timers, run.timers,
+                [&](int64_t id) { return store::keys::pending_timer(id_, entry.key, id); });
+  write_touched(step, &run.touched_children, run.children,
+                [&](int64_t id) { return store::keys::pending_child(id_, entry.key, id); });
+  write_touched(step, &run.touched_externals, run.externals,
+                [&](int64_t id) { return store::keys::pending_external(id_, entry.key, id); });
   if (entry.is_new) {
     step.batch.put(
         store::keys::current_run(id_, NamespaceNum(state.namespace_num()), state.workflow_id()),

@@ -33,6 +33,7 @@ class Peers {
   virtual Shard& shard(ShardId id) = 0;
   virtual ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
                                  const std::string& normal_name) const = 0;
+  virtual ShardId shard_of_workflow(NamespaceNum ns, const std::string& workflow_id) const = 0;
 };
 
 // What a shard needs of the world.
@@ -116,6 +117,19 @@ class Shard {
   void start_query(PollPtr poll, QueueAddress queue, DirectQuery query);
   void release_sticky_task(const queue::Task& task);
 
+  // A letter from a run to one of this shard's runs, and what became of one of its own.
+  struct Sender {
+    ShardId shard;
+    std::string run;  // key
+    int64_t event_id = 0;
+  };
+  struct Outcome {
+    absl::Status status;
+    std::string run_id;  // of a child that was started
+  };
+  void receive(const Sender& sender, model::Letter letter);
+  void settle(const Sender& sender, const model::Letter& letter, const Outcome& outcome);
+
  private:
   struct Query {
     std::string id;
@@ -159,6 +173,20 @@ class Shard {
   void arm(Step& step, RunEntry& entry);
   void unlock(RunEntry& entry);
   void reply_after(Step& step, Job effect) { step.effects.push_back(std::move(effect)); }
+
+  // Chains.
+  void add_successor(Step& step, size_t part);
+
+  // Letters.
+  void post_letters(Step& step, Step::Part& part);
+  void deliver(const Sender& sender, model::Letter letter);
+  void deliver_later(const Sender& sender, model::Letter letter);
+  void resume_letters(std::string from);
+  void receive_start_child(const Sender& sender, const model::Letter& letter);
+  void receive_child_closed(const Sender& sender, const model::Letter& letter);
+  void receive_parent_closed(const Sender& sender, const model::Letter& letter);
+  void receive_external(const Sender& sender, const model::Letter& letter);
+  void answer_letter(const Sender& sender, const model::Letter& letter, Outcome outcome);
 
   // Answers.
   WorkflowTask make_workflow_task(RunEntry& entry, bool from_sticky);

@@ -248,6 +248,10 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
           return;
         }
 
+        if (!request.commands.empty() &&
+            request.commands.back().kind() == model::WORKFLOW_CONTINUED_AS_NEW) {
+          tx.successor_run_id = make_uuid(random_, tx.now);
+        }
         const int64_t completed_id = history::complete_workflow_task(tx, request.door);
         if (request.sticky.has_value()) {
           *state.mutable_sticky() = std::move(*request.sticky);

@@ -54,6 +54,12 @@ void fill_state(model::RunState* state, const StartRequest& request, const std::
   state->set_next_event_id(1);
   state->set_start_request_id(request.request_id);
   *state->mutable_priority() = request.priority;
+  if (request.retry_policy.has_value()) *state->mutable_retry_policy() = *request.retry_policy;
+  state->set_cron_schedule(request.cron_schedule);
+  if (request.parent.has_value()) {
+    *state->mutable_parent() = *request.parent;
+    *state->mutable_root() = request.root;
+  }
   state->set_user_metadata(request.user_metadata);
   for (const auto& [key, value] : request.memo) (*state->mutable_memo())[key] = value;
   for (const auto& [key, value] : request.search_attributes) {
@@ -90,7 +96,9 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
     });
   };
   if (!request.request_id.empty() && run.start_request_id() == request.request_id) {
-    answer(result_of(run, true));
+    auto result = result_of(run, true);
+    result.run_id = run.first_run_id();
+    answer(std::move(result));
   } else if (!entry->run.is_open()) {
     if (const auto status = check_reuse(run, request.reuse); !status.ok()) {
       answer(status);
@@ -112,7 +120,7 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
 // Starts a new run. `step` may hold the run that it replaces, which is terminated in the same
 // write.
 void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> reply) {
-  const std::string run_id = make_uuid(random_, now());
+  const std::string run_id = request.run_id.empty() ? make_uuid(random_, now()) : request.run_id;
   if (!step->parts.empty()) {
     history::terminate_by_server(step->parts[0]->tx, "TerminateIfRunning WorkflowIdReusePolicy",
                                  absl::StrCat("terminated by new runID: ", run_id));
@@ -180,7 +188,8 @@ void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {
         auto step = begin(entry);
         auto& tx = step->parts[0]->tx;
         const auto status =
-            history::signal_run(tx, std::move(request.door), std::move(request.envelope));
+            history::signal_run(tx, std::move(request.door), std::move(request.envelope),
+                                request.origin.has_value() ? &*request.origin : nullptr);
         if (!status.ok()) {
           unlock(entry);
           answer(status);
@@ -205,7 +214,8 @@ void Shard::cancel_workflow(CancelRequest request, Reply<Done> reply) {
         }
         auto step = begin(entry);
         history::request_cancel(step->parts[0]->tx, std::move(request.door),
-                                std::move(request.envelope));
+                                std::move(request.envelope),
+                                request.origin.has_value() ? &*request.origin : nullptr);
         reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
         finish(std::move(step));
       });
@@ -238,6 +248,7 @@ void Shard::describe_workflow(RunRef run, Reply<RunView> reply) {
     view.run = entry.run.state;
     view.run.clear_buffered();
     for (const auto& [id, activity] : entry.run.activities) view.activities.push_back(activity);
+    for (const auto& [id, child] : entry.run.children) view.children.push_back(child);
     world_.commits->after_durable([view = std::move(view), answer = std::move(answer)]() mutable {
       answer(std::move(view));
     });

@@ -12,8 +12,15 @@ import time
 import urllib.request
 from pathlib import Path
 
+import grpc
+
 ROOT = Path(__file__).resolve().parents[2]
 README = ROOT / "README.md"
+COMPATIBILITY = ROOT / "docs" / "compatibility.md"
+SERVICES = [
+    "temporal.api.workflowservice.v1.WorkflowService",
+    "temporal.api.operatorservice.v1.OperatorService",
+]
 OPERATIONS = ROOT / "docs" / "operations.md"
 FAIRNESS = ROOT / "docs" / "fairness.md"
 SIMULATE = ROOT / "docs" / "simulate.md"
@@ -101,6 +108,30 @@ def check_metrics(server: Server) -> str:
     return f"not served: {sorted(named - served)}; not in the page: {sorted(served - named)}"
 
 
+def check_methods(server: Server) -> str:
+    """The page names every method of the API once, and a server refuses those that it says are not built."""
+    rows = re.findall(r"^\| `(\w+)` \| (served|not built) \|", COMPATIBILITY.read_text(), re.MULTILINE)
+    states = dict(rows)
+    methods = {}
+    for service in SERVICES:
+        proto = Path(sys.argv[2], *service.split(".")[:-1], "service.proto").read_text()
+        for name in re.findall(r"^\s*rpc (\w+)", proto, re.MULTILINE):
+            methods[name] = f"/{service}/{name}"
+    if len(rows) != len(states) or states.keys() != methods.keys():
+        return f"missing: {sorted(methods.keys() - states)}; unknown: {sorted(states.keys() - methods)}"
+    wrong = []
+    with grpc.insecure_channel(f"127.0.0.1:{server.grpc_port}") as channel:
+        for name, method in methods.items():
+            try:
+                channel.unary_unary(method)(b"", timeout=PROGRAM_SECONDS_MAX)
+                code = grpc.StatusCode.OK
+            except grpc.RpcError as error:
+                code = error.code()
+            if (code == grpc.StatusCode.UNIMPLEMENTED) != (states[name] == "not built"):
+                wrong.append(f"{name} is said to be {states[name]} and answers {code.name}")
+    return "; ".join(wrong)
+
+
 def check_pictures(binary: str, folder: Path) -> str:
     """The page shows every picture and names every plan, and the pictures are what the command draws today."""
     page = FAIRNESS.read_text()
@@ -147,6 +178,7 @@ def main() -> int:
                 "the pictures of docs/fairness.md are what fairlead simulate draws": check_pictures(binary, folder),
                 "docs/simulate.md shows what fairlead simulate prints": check_printed(binary),
                 "docs/simulate.md has a file that fairlead simulate plays": check_plan(binary, folder),
+                "docs/compatibility.md names every method with its state": check_methods(server),
                 "docs/operations.md names every metric, and only metrics that exist": check_metrics(server),
             }
     for claim, complaint in wrong.items():

@@ -171,6 +171,7 @@ void Auditor::settle(const std::string& run_id, const Events& events) {
     fail(name + " was terminated and says otherwise");
   }
   count_ending(events);
+  runs_[run_id].history = events;
 }
 
 void Auditor::saw_start(const std::string& fairness_key, TimeNs started) {
@@ -249,6 +250,8 @@ void Auditor::count_ending(const Events& events) {
       return probes_->hit(Probe::kRunCanceled);
     case EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
       return probes_->hit(Probe::kRunFailed);
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+      return probes_->hit(Probe::kContinuedAsNew);
     default:
       return;
   }

@@ -71,8 +71,12 @@ class Auditor {
   // At the end, with the whole history of a run: every promise about it was kept.
   void settle(const std::string& run_id, const Events& events);
 
+  // After all runs were settled: chains are linked, and parents and children agree.
+  void settle_families();
+
   std::vector<std::string> runs() const;
   bool is_closed(const std::string& run_id) const;
+  bool was_asked_for(const std::string& run_id) { return !runs_[run_id].input.empty(); }
   const std::string& workflow_of(const std::string& run_id) { return runs_[run_id].workflow_id; }
   size_t started() const { return runs_.size(); }
 
@@ -100,11 +104,14 @@ class Auditor {
     absl::btree_set<std::pair<int64_t, int32_t>> tasks;  // handed out: started event, attempt
     absl::btree_set<int64_t> tasks_completed;
     absl::btree_map<int64_t, Activity> activities;
+    Events history;  // once it was settled
   };
 
   void settle_signals(const Run& run, const std::string& name, const Events& events);
   void settle_activities(const Run& run, const std::string& name, const Events& events);
   void count_ending(const Events& events);
+  void settle_chain(const std::string& run_id, const Run& run);
+  void settle_child(const std::string& run_id, const Run& run);
 
   Clock* const clock_;
   Trace* const trace_;

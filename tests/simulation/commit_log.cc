@@ -20,7 +20,11 @@ void SimCommitLog::write_sabotaged(const store::WriteBatch& batch) {
     const char table = op.key.front();
     const bool is_kept_row = sabotage_ == Sabotage::kKeepTaskRows && table == 'T';
     const bool is_wakeup = sabotage_ == Sabotage::kForgetWakeups && table == 'W';
-    if ((is_kept_row && op.kind == Kind::kErase) || (is_wakeup && op.kind == Kind::kPut)) continue;
+    const bool is_letter = sabotage_ == Sabotage::kForgetLetters && table == 'O';
+    if ((is_kept_row && op.kind == Kind::kErase) ||
+        ((is_wakeup || is_letter) && op.kind == Kind::kPut)) {
+      continue;
+    }
     auto& target = sabotage_ == Sabotage::kSplitBatches && table == 'T' ? rest_ : first;
     if (op.kind == Kind::kPut) target.put(op.key, op.value);
     if (op.kind == Kind::kErase) target.erase(op.key);

@@ -18,7 +18,8 @@ enum class Sabotage {
   kReplyBeforeDurable,  // tells before it syncs
   kKeepTaskRows,        // a started task's row stays in its queue
   kForgetWakeups,       // the rows that bring a run back in time are not written
-  kSplitBatches,        // a step's tasks reach the disk a moment after the rest of it
+  kForgetLetters,
+  kSplitBatches,  // a step's tasks reach the disk a moment after the rest of it
 };
 
 // Makes writes durable as the real commit thread does: in groups, some time after they were

@@ -20,6 +20,7 @@ bool is_closing(const HistoryEvent& event) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
     case EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
     case EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
       return true;
     default:
       return false;
@@ -91,6 +92,15 @@ class Checker {
       case EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
       case EVENT_TYPE_ACTIVITY_TASK_CANCELED:
       case EVENT_TYPE_TIMER_FIRED:
+      case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
+      case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED:
+      case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+      case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+      case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+      case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+      case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+      case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+      case EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
         if (time < task_started_at_) fail("it is older than the task that kept it waiting");
         if (time < last_time_) probes_->hit(Probe::kBufferedFlush);
         last_time_ = std::max(last_time_, time);

@@ -154,6 +154,7 @@ int main(int argc, char** argv) {
     is_fine &= check_sabotage(Sabotage::kReplyBeforeDurable, "a reply comes before the sync");
     is_fine &= check_sabotage(Sabotage::kKeepTaskRows, "a started task keeps its row");
     is_fine &= check_sabotage(Sabotage::kForgetWakeups, "wake-up rows are not written");
+    is_fine &= check_sabotage(Sabotage::kForgetLetters, "letters between runs are not written");
     is_fine &= check_sabotage(Sabotage::kSplitBatches, "a step is two batches");
   }
   std::printf("%s - simulation: %llu seeds, %llu workflows, %llu crashes, %llu steps, %.0f days\n",

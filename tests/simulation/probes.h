@@ -48,6 +48,12 @@ enum class Probe : uint8_t {
   kRunFailed,
   kRunDeleted,
   kLimitHeld,
+  kContinuedAsNew,
+  kRunRetried,
+  kChildReported,
+  kChildNotStarted,
+  kChildOfClosedParent,
+  kSignalFromRun,
   kCount,
 };
 
@@ -91,6 +97,12 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "run failed",
     "run deleted",
     "limit held",
+    "continued as new",
+    "run retried",
+    "child reported",
+    "child not started",
+    "child of a closed parent",
+    "signal from a run",
 };
 
 class Probes {

@@ -1,5 +1,7 @@
 #include "simulation/program.h"
 
+#include <algorithm>
+
 #include "base/hash.h"
 #include "base/random.h"
 
@@ -13,10 +15,13 @@ Program make_program(const std::string& input) {
     program.steps.assign(200, {ProgramStep::Kind::kTimer, 1, kMillisecond});
     return program;
   }
+  // Of a child the input tells its line of descent, of a run that continues how often it did.
+  const auto depth = std::count(input.begin(), input.end(), '/');
+  const auto age = std::count(input.begin(), input.end(), '~');
   const auto steps = 1 + random.below(5);
   for (uint64_t i = 0; i < steps; ++i) {
     ProgramStep step;
-    step.kind = static_cast<ProgramStep::Kind>(random.below(6));
+    step.kind = static_cast<ProgramStep::Kind>(random.below(depth < 2 ? 8 : 6));
     step.count = 1 + static_cast<int>(random.below(3));
     const bool is_short = random.chance(0.6);
     step.time = static_cast<DurationNs>(1 + random.below(is_short ? 800 : 20'000)) * kMillisecond;
@@ -25,7 +30,12 @@ Program make_program(const std::string& input) {
   program.obeys_cancel = random.chance(0.7);
   program.fails_with_activity = random.chance(0.3);
   program.fails_at_end = random.chance(0.1);
+  program.continues = age < 2 && random.chance(0.2);
   return program;
+}
+
+int make_parent_close_policy(const std::string& input, const std::string& child_id) {
+  return static_cast<int>(stable_hash(child_id, stable_hash(input)) % 4);
 }
 
 ActivityShape make_activity(const std::string& input, const std::string& activity_id,

@@ -18,6 +18,8 @@ struct ProgramStep {
     kCancelTimer,     // starts two timers and cancels the long one when the short one fires
     kCancelActivity,  // asks an activity that still runs after `time` to stop
     kMarker,          // writes something down and goes on at once
+    kChildren,        // starts `count` children and waits until all have closed
+    kSignalOther,     // signals a workflow that may not be there
   };
   Kind kind = Kind::kMarker;
   int count = 1;
@@ -39,7 +41,11 @@ struct Program {
   bool obeys_cancel = true;
   bool fails_with_activity = false;
   bool fails_at_end = false;
+  bool continues = false;  // as new, with an input that tells it is the next one
 };
+
+// How a child closes when its parent does, as the API numbers it; part of the program.
+int make_parent_close_policy(const std::string& input, const std::string& child_id);
 
 Program make_program(const std::string& input);
 // The timeouts of an activity are part of the program too: replay has to find the same ones.

@@ -27,6 +27,7 @@ bool Replay::apply(const HistoryEvent& event) {
         break;
       }
       input_ = started.input().payloads(0).data();
+      workflow_id_ = started.workflow_id();
       program_ = make_program(input_);
       break;
     }
@@ -77,6 +78,7 @@ bool Replay::apply(const HistoryEvent& event) {
       is_closed_ = true;
       break;
     default:
+      if (apply_other_run_event(event)) break;
       apply_command_event(event);
       ++next_id_;
       return error_.empty();
@@ -117,6 +119,74 @@ void Replay::apply_task_event(const HistoryEvent& event) {
       // What was decided for this task never happened. Only a fresh replay may see such an event:
       // after it the server sends the whole history.
       if (has_decided_) fail("a task that this worker answered is said to have failed");
+  }
+}
+
+Replay::Child* Replay::find_child(int64_t initiated_id) {
+  for (auto& [id, child] : children_) {
+    if (child.initiated_id == initiated_id) return &child;
+  }
+  fail(absl::StrCat("something happened to a child that was never asked for: ", initiated_id));
+  return nullptr;
+}
+
+template <typename Attributes>
+void Replay::apply_child_end(const Attributes& attributes) {
+  auto* child = find_child(attributes.initiated_event_id());
+  if (child == nullptr) return;
+  if (child->has_ended) fail("a child ended twice");
+  expect_equal(attributes.started_event_id(), child->started_id, "a child's started event");
+  if (child->started_id == 0) fail("a child ended that was never started");
+  child->has_ended = true;
+}
+
+// What happened to other runs. False if the event is of another kind.
+bool Replay::apply_other_run_event(const HistoryEvent& event) {
+  const auto sent = [&](int64_t initiated_id) {
+    const auto found = sent_.find(initiated_id);
+    if (found == sent_.end() || found->second) return fail("a signal to another run ended twice");
+    found->second = true;
+  };
+  switch (event.event_type()) {
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED: {
+      auto* child = find_child(
+          event.child_workflow_execution_started_event_attributes().initiated_event_id());
+      if (child == nullptr) return true;
+      if (child->started_id != 0 || child->has_ended) fail("a child started twice");
+      child->started_id = event.event_id();
+      return true;
+    }
+    case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED: {
+      auto* child = find_child(
+          event.start_child_workflow_execution_failed_event_attributes().initiated_event_id());
+      if (child == nullptr) return true;
+      if (child->started_id != 0 || child->has_ended) fail("a started child was not started");
+      child->has_ended = true;
+      return true;
+    }
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED:
+      apply_child_end(event.child_workflow_execution_completed_event_attributes());
+      return true;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_FAILED:
+      apply_child_end(event.child_workflow_execution_failed_event_attributes());
+      return true;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_CANCELED:
+      apply_child_end(event.child_workflow_execution_canceled_event_attributes());
+      return true;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TIMED_OUT:
+      apply_child_end(event.child_workflow_execution_timed_out_event_attributes());
+      return true;
+    case EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_TERMINATED:
+      apply_child_end(event.child_workflow_execution_terminated_event_attributes());
+      return true;
+    case EVENT_TYPE_EXTERNAL_WORKFLOW_EXECUTION_SIGNALED:
+      sent(event.external_workflow_execution_signaled_event_attributes().initiated_event_id());
+      return true;
+    case EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED:
+      sent(event.signal_external_workflow_execution_failed_event_attributes().initiated_event_id());
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -179,6 +249,21 @@ void Replay::apply_command_event(const HistoryEvent& event) {
                    "a timer's started event");
       return;
     }
+    case EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED: {
+      const auto& initiated = event.start_child_workflow_execution_initiated_event_attributes();
+      check(initiated, COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION);
+      if (initiated.workflow_id() !=
+          command.start_child_workflow_execution_command_attributes().workflow_id()) {
+        fail("another child was started than the program asks for");
+      }
+      children_[initiated.workflow_id()].initiated_id = event.event_id();
+      return;
+    }
+    case EVENT_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_INITIATED:
+      check(event.signal_external_workflow_execution_initiated_event_attributes(),
+            COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION);
+      sent_[event.event_id()] = false;
+      return;
     case EVENT_TYPE_MARKER_RECORDED:
       check(event.marker_recorded_event_attributes(), COMMAND_TYPE_RECORD_MARKER);
       return;
@@ -189,6 +274,10 @@ void Replay::apply_command_event(const HistoryEvent& event) {
     case EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
       check(event.workflow_execution_failed_event_attributes(),
             COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION);
+      break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+      check(event.workflow_execution_continued_as_new_event_attributes(),
+            COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION);
       break;
     case EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
       check(event.workflow_execution_canceled_event_attributes(),

@@ -44,9 +44,18 @@ class Replay {
     int64_t started_id = 0;
     State state = State::kPending;
   };
+  struct Child {
+    int64_t initiated_id = 0;
+    int64_t started_id = 0;
+    bool has_ended = false;
+  };
 
   void apply_task_event(const HistoryEvent& event);
   void apply_command_event(const HistoryEvent& event);
+  bool apply_other_run_event(const HistoryEvent& event);
+  Child* find_child(int64_t initiated_id);
+  template <typename Attributes>
+  void apply_child_end(const Attributes& attributes);
   void apply_activity_end(int64_t scheduled_id, bool has_failed);
   void expect_equal(int64_t got, int64_t wanted, const char* what);
   void fail(const std::string& what);
@@ -57,11 +66,14 @@ class Replay {
   void close(bool has_failed);
   void schedule_activity(const std::string& id, bool is_long);
   void start_timer(const std::string& id, DurationNs time);
+  void start_child(const std::string& id);
+  void continue_as_new();
   void cancel_timer(const std::string& id);
   Command& add(int type);
 
   std::string error_;
   std::string input_;
+  std::string workflow_id_;
   Program program_;
   int64_t next_id_ = 1;
   int64_t scheduled_id_ = 0;
@@ -81,6 +93,8 @@ class Replay {
   bool is_closed_ = false;
   absl::btree_map<std::string, Activity> activities_;
   absl::btree_map<std::string, Timer> timers_;
+  absl::btree_map<std::string, Child> children_;
+  absl::btree_map<int64_t, bool> sent_;  // signals to others by initiated event: has it ended
 };
 
 }  // namespace fairlead::sim

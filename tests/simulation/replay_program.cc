@@ -1,8 +1,11 @@
 // The other half of a replay: what the program does with what it has seen.
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "simulation/replay.h"
 #include "temporal/api/enums/v1/command_type.pb.h"
+#include "temporal/api/enums/v1/workflow.pb.h"
 
 namespace fairlead::sim {
 
@@ -44,6 +47,7 @@ void Replay::run() {
     ++step_;
     has_entered_ = false;
   }
+  if (program_.continues) return continue_as_new();
   bool has_failed = program_.fails_at_end;
   for (const auto& [id, activity] : activities_) {
     has_failed |= activity.has_failed && program_.fails_with_activity;
@@ -117,6 +121,27 @@ bool Replay::run_step(const ProgramStep& step, size_t index, bool enters) {
       }
       return false;
     }
+    case ProgramStep::Kind::kChildren: {
+      bool all_ended = true;
+      for (int i = 0; i < step.count; ++i) {
+        const auto id = absl::StrCat(workflow_id_, "/", index, ".", i);
+        if (enters) start_child(id);
+        all_ended &= children_[id].has_ended;
+      }
+      return all_ended;
+    }
+    case ProgramStep::Kind::kSignalOther: {
+      if (enters) {
+        auto* command = add(COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION)
+                            .mutable_signal_external_workflow_execution_command_attributes();
+        command->mutable_execution()->set_workflow_id(absl::StrCat(workflow_id_, "/0.0"));
+        command->set_signal_name("poke");
+        command->mutable_input()->add_payloads()->set_data(
+            absl::StrCat("from ", input_, " at ", index));
+        return false;
+      }
+      return std::all_of(sent_.begin(), sent_.end(), [](const auto& one) { return one.second; });
+    }
     case ProgramStep::Kind::kMarker:
       add(COMMAND_TYPE_RECORD_MARKER)
           .mutable_record_marker_command_attributes()
@@ -149,6 +174,27 @@ void Replay::schedule_activity(const std::string& id, bool is_long) {
   set(retry->mutable_maximum_interval(), 5 * kSecond);
   retry->set_maximum_attempts(shape.attempts_max);
   command->mutable_priority()->set_priority_key(shape.priority);
+}
+
+void Replay::start_child(const std::string& id) {
+  children_[id];
+  auto* command = add(COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION)
+                      .mutable_start_child_workflow_execution_command_attributes();
+  command->set_workflow_id(id);
+  command->mutable_workflow_type()->set_name("program");
+  command->mutable_input()->add_payloads()->set_data(absl::StrCat(input_, "/", id));
+  command->set_parent_close_policy(
+      static_cast<ParentClosePolicy>(make_parent_close_policy(input_, id)));
+  if (command->parent_close_policy() == PARENT_CLOSE_POLICY_ABANDON) {
+    command->mutable_retry_policy()->set_maximum_attempts(2);
+  }
+}
+
+void Replay::continue_as_new() {
+  is_done_ = true;
+  auto* command = add(COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION)
+                      .mutable_continue_as_new_workflow_execution_command_attributes();
+  command->mutable_input()->add_payloads()->set_data(input_ + "~");
 }
 
 void Replay::start_timer(const std::string& id, DurationNs time) {

@@ -149,16 +149,17 @@ void Simulation::calm() {
     run_until(scheduler_.now() + kMinute);
     std::vector<std::string> open;
     for (const auto& run_id : auditor_.runs()) {
-      if (!auditor_.is_closed(run_id)) {
+      // A client waits for the end of what it started, and of nothing else.
+      if (auditor_.was_asked_for(run_id) && !auditor_.is_closed(run_id)) {
         open.push_back(absl::StrCat(auditor_.workflow_of(run_id), " ", run_id));
       }
     }
     StoreCount count;
     check_store(store_, server_options_.shards, &count);
-    if (open.empty() && count.open_runs == 0) return;
+    if (open.empty() && count.open_runs == 0 && count.letters == 0) return;
     if (scheduler_.now() >= end) {
-      auditor_.fail(
-          absl::StrCat(count.open_runs, " workflows never end: ", absl::StrJoin(open, ", ")));
+      auditor_.fail(absl::StrCat(count.open_runs, " workflows never end and ", count.letters,
+                                 " letters never arrive: ", absl::StrJoin(open, ", ")));
     }
   }
 }
@@ -171,6 +172,7 @@ void Simulation::settle() {
   run_until(scheduler_.now() + kMinute);
   if (settled_ != runs.size()) auditor_.fail("a history cannot be read at the end");
   auditor_.settle_limits();
+  auditor_.settle_families();
 }
 
 void Simulation::read_to_end(const std::string& run_id, std::string page_token,
@@ -210,7 +212,8 @@ void Simulation::silence() {
   StoreCount count;
   const auto error = check_store(store_, server_options_.shards, &count);
   if (!error.empty()) auditor_.fail("after the retention time: " + error);
-  const int rows = count.runs + count.tasks + count.pending + count.wakeups + count.other;
+  const int rows =
+      count.runs + count.tasks + count.pending + count.wakeups + count.letters + count.other;
   if (rows != 0) {
     auditor_.fail(absl::StrCat(rows, " rows are left after the retention time, ", count.runs,
                                " of them runs"));

@@ -105,6 +105,7 @@ class StoreChecker {
       wakeups.insert({row.at, row.run});
       ++count_.wakeups;
     });
+    scan(keys::letters(shard), [&](std::string_view, std::string_view) { ++count_.letters; });
     for (auto& [key, run] : runs) {
       ++count_.runs;
       count_.open_runs += run.is_open() ? 1 : 0;
@@ -134,12 +135,27 @@ class StoreChecker {
       ++count_.pending;
       if (!run.is_open())
         fail(absl::StrCat("closed run ", run.state.run_id(), " has pending rows"));
-      if (row_key[range.begin.size()] == 'a') {
-        run.add_loaded(parse<model::ActivityState>(value));
-      } else {
-        run.add_loaded(parse<model::TimerState>(value));
+      switch (row_key[range.begin.size()]) {
+        case 'a':
+          return run.add_loaded(parse<model::ActivityState>(value));
+        case 't':
+          return run.add_loaded(parse<model::TimerState>(value));
+        case 'c':
+          return run.add_loaded(parse<model::ChildState>(value));
+        default:
+          return run.add_loaded(parse<model::ExternalState>(value));
       }
     });
+    const auto must_have_letter = [&](int64_t id) {
+      const auto row = store_.get(keys::letter(shard, key, id));
+      if (row.ok() && row->has_value()) return;
+      fail(absl::StrCat("run ", run.state.run_id(), " waits for an answer to event ", id,
+                        " and nobody was asked"));
+    };
+    for (const auto& [id, child] : run.children) {
+      if (!child.is_started()) must_have_letter(id);
+    }
+    for (const auto& [id, external] : run.externals) must_have_letter(id);
   }
 
   void check_tasks(const history::Run& run) {

@@ -13,6 +13,7 @@ struct StoreCount {
   int tasks = 0;
   int pending = 0;
   int wakeups = 0;
+  int letters = 0;
   int other = 0;  // current runs, events, request ids, leases
 };
 
@@ -22,7 +23,8 @@ struct StoreCount {
 //   - a task waits in a queue if and only if its open run points to that very row;
 //   - a run's pending activities and timers exist only while it is open;
 //   - a run has the one wake-up row it says it has, and that is not later than its next deadline;
-//   - its events are all there, without a gap, up to the next id.
+//   - its events are all there, without a gap, up to the next id;
+//   - what it waits to hear from another run, it has told that run or still will.
 std::string check_store(const store::Store& store, uint16_t shards, StoreCount* count);
 
 }  // namespace fairlead::sim

@@ -238,7 +238,8 @@ void WorkflowWorker::complete(const TaskPtr& task, std::unique_ptr<Replay> run,
   for (auto& command : commands) {
     has_closed |= command.command_type() == COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION ||
                   command.command_type() == COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION ||
-                  command.command_type() == COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION;
+                  command.command_type() == COMMAND_TYPE_CANCEL_WORKFLOW_EXECUTION ||
+                  command.command_type() == COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION;
     *request.add_commands() = std::move(command);
   }
   if (options_.is_sticky) {

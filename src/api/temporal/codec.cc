@@ -88,11 +88,56 @@ Shape shape_of(model::EventKind kind) {
       return {HistoryEvent::kWorkflowPropertiesModifiedEventAttributesFieldNumber,
               Event::kCommandRecorded};
     case model::WORKFLOW_SIGNALED:
-      return {HistoryEvent::kWorkflowExecutionSignaledEventAttributesFieldNumber,
-              Event::ATTRIBUTES_NOT_SET};
+      return {HistoryEvent::kWorkflowExecutionSignaledEventAttributesFieldNumber, Event::kOrigin};
     case model::WORKFLOW_CANCEL_REQUESTED:
       return {HistoryEvent::kWorkflowExecutionCancelRequestedEventAttributesFieldNumber,
-              Event::ATTRIBUTES_NOT_SET};
+              Event::kOrigin};
+    case model::WORKFLOW_CONTINUED_AS_NEW:
+      return {HistoryEvent::kWorkflowExecutionContinuedAsNewEventAttributesFieldNumber,
+              Event::kWorkflowClosed};
+    case model::CHILD_INITIATED:
+      return {HistoryEvent::kStartChildWorkflowExecutionInitiatedEventAttributesFieldNumber,
+              Event::kChildInitiated};
+    case model::CHILD_START_FAILED:
+      return {HistoryEvent::kStartChildWorkflowExecutionFailedEventAttributesFieldNumber,
+              Event::kChildEvent};
+    case model::CHILD_STARTED:
+      return {HistoryEvent::kChildWorkflowExecutionStartedEventAttributesFieldNumber,
+              Event::kChildEvent};
+    case model::CHILD_COMPLETED:
+      return {HistoryEvent::kChildWorkflowExecutionCompletedEventAttributesFieldNumber,
+              Event::kChildEvent};
+    case model::CHILD_FAILED:
+      return {HistoryEvent::kChildWorkflowExecutionFailedEventAttributesFieldNumber,
+              Event::kChildEvent};
+    case model::CHILD_CANCELED:
+      return {HistoryEvent::kChildWorkflowExecutionCanceledEventAttributesFieldNumber,
+              Event::kChildEvent};
+    case model::CHILD_TIMED_OUT:
+      return {HistoryEvent::kChildWorkflowExecutionTimedOutEventAttributesFieldNumber,
+              Event::kChildEvent};
+    case model::CHILD_TERMINATED:
+      return {HistoryEvent::kChildWorkflowExecutionTerminatedEventAttributesFieldNumber,
+              Event::kChildEvent};
+    case model::SIGNAL_EXTERNAL_INITIATED:
+      return {HistoryEvent::kSignalExternalWorkflowExecutionInitiatedEventAttributesFieldNumber,
+              Event::kExternalEvent};
+    case model::SIGNAL_EXTERNAL_FAILED:
+      return {HistoryEvent::kSignalExternalWorkflowExecutionFailedEventAttributesFieldNumber,
+              Event::kExternalEvent};
+    case model::EXTERNAL_SIGNALED:
+      return {HistoryEvent::kExternalWorkflowExecutionSignaledEventAttributesFieldNumber,
+              Event::kExternalEvent};
+    case model::CANCEL_EXTERNAL_INITIATED:
+      return {
+          HistoryEvent::kRequestCancelExternalWorkflowExecutionInitiatedEventAttributesFieldNumber,
+          Event::kExternalEvent};
+    case model::CANCEL_EXTERNAL_FAILED:
+      return {HistoryEvent::kRequestCancelExternalWorkflowExecutionFailedEventAttributesFieldNumber,
+              Event::kExternalEvent};
+    case model::EXTERNAL_CANCEL_REQUESTED:
+      return {HistoryEvent::kExternalWorkflowExecutionCancelRequestedEventAttributesFieldNumber,
+              Event::kExternalEvent};
     default:
       return {0, Event::ATTRIBUTES_NOT_SET};
   }

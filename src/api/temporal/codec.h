@@ -12,6 +12,9 @@ namespace fairlead::api {
 class TemporalCodec final : public history::Codec {
  public:
   void append_event(const model::Event& event, std::string* history) const override;
+  model::ContinueAsNew begin_again(std::string_view first_event,
+                                   const model::Event& closing) const override;
+  std::string tell_parent(const model::Event& closing) const override;
 };
 
 // temporal.api.failure.v1.Failure: a worker's own bytes, or one built from what the server knows.

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "api/temporal/command_reading.h"
 #include "api/temporal/convert.h"
 #include "api/temporal/search_attributes.h"
 #include "api/temporal/try.h"
@@ -26,48 +27,6 @@ using google::protobuf::Arena;
 using temporal::api::command::v1::Command;
 using namespace temporal::api::enums::v1;
 namespace history_api = temporal::api::history::v1;
-
-struct Context {
-  const std::string& namespace_name;
-  const std::string& identity;
-  const CommandLimits& limits;
-};
-
-// A blob too large for the run to go on. Everything else that is wrong with a command is
-// InvalidArgument and fails the workflow task only.
-absl::Status oversize(std::string_view what) {
-  return absl::ResourceExhaustedError(
-      absl::StrCat(absl::string_view(what.data(), what.size()), " exceeds size limit."));
-}
-
-absl::Status check_size(size_t bytes, int64_t bytes_max, std::string_view what) {
-  return static_cast<int64_t>(bytes) > bytes_max ? oversize(what) : absl::OkStatus();
-}
-
-template <typename Attributes>
-Attributes& door_for(const Command& command) {
-  return *Arena::CreateMessage<Attributes>(command.GetArena());
-}
-
-absl::Status annotate(const absl::Status& status, const std::string& before,
-                      const std::string& after) {
-  return status.ok() ? status : invalid_argument(absl::StrCat(before, status.message(), after));
-}
-
-absl::Status check_name(const std::string& value, std::string_view field, std::string_view command,
-                        int64_t bytes_max) {
-  const absl::string_view field_text(field.data(), field.size());
-  const absl::string_view command_text(command.data(), command.size());
-  if (value.empty()) {
-    return invalid_argument(absl::StrCat(field_text, " is not set on ", command_text, "."));
-  }
-  if (static_cast<int64_t>(value.size()) > bytes_max) {
-    return invalid_argument(absl::StrCat(field_text, " on ", command_text,
-                                         " exceeds length limit. Length=", value.size(),
-                                         " Limit=", bytes_max));
-  }
-  return absl::OkStatus();
-}
 
 absl::Status schedule_activity(Command& command, const Context& context, model::Event& draft) {
   auto& asked = *command.mutable_schedule_activity_task_command_attributes();
@@ -171,6 +130,13 @@ absl::Status complete_workflow(Command& command, const Context& context, model::
   return absl::OkStatus();
 }
 
+// What decides on a retry, without the text that the door's bytes hold already.
+model::Failure retry_view(const temporal::api::failure::v1::Failure& failure) {
+  auto view = read_failure(failure);
+  view.clear_door();
+  return view;
+}
+
 absl::Status fail_workflow(Command& command, const Context& context, model::Event& draft) {
   auto& asked = *command.mutable_fail_workflow_execution_command_attributes();
   if (!asked.has_failure()) {
@@ -179,7 +145,7 @@ absl::Status fail_workflow(Command& command, const Context& context, model::Even
   FL_TRY(check_size(asked.failure().ByteSizeLong(), context.limits.blob_bytes,
                     "FailWorkflowExecutionCommandAttributes.Failure"));
   draft.set_kind(model::WORKFLOW_FAILED);
-  draft.mutable_workflow_closed();
+  *draft.mutable_workflow_closed()->mutable_failure() = retry_view(asked.failure());
   auto& door = door_for<history_api::WorkflowExecutionFailedEventAttributes>(command);
   door.unsafe_arena_set_allocated_failure(asked.unsafe_arena_release_failure());
   draft.set_door(door.SerializeAsString());
@@ -294,14 +260,15 @@ constexpr std::array kKinds = {
     Kind{FL_COMMAND(MODIFY_WORKFLOW_PROPERTIES, ModifyWorkflowProperties),
          FL_CAUSE(BAD_MODIFY_WORKFLOW_PROPERTIES_ATTRIBUTES), false, modify_properties},
     Kind{FL_COMMAND(CONTINUE_AS_NEW_WORKFLOW_EXECUTION, ContinueAsNewWorkflowExecution),
-         FL_CAUSE(BAD_CONTINUE_AS_NEW_ATTRIBUTES), true, nullptr},
+         FL_CAUSE(BAD_CONTINUE_AS_NEW_ATTRIBUTES), true, continue_as_new},
     Kind{FL_COMMAND(START_CHILD_WORKFLOW_EXECUTION, StartChildWorkflowExecution),
-         FL_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES), false, nullptr},
+         FL_CAUSE(BAD_START_CHILD_EXECUTION_ATTRIBUTES), false, start_child},
     Kind{FL_COMMAND(SIGNAL_EXTERNAL_WORKFLOW_EXECUTION, SignalExternalWorkflowExecution),
-         FL_CAUSE(BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES), false, nullptr},
+         FL_CAUSE(BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES), false, signal_external},
     Kind{FL_COMMAND(REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION,
                     RequestCancelExternalWorkflowExecution),
-         FL_CAUSE(BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES), false, nullptr},
+         FL_CAUSE(BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES), false,
+         cancel_external},
     Kind{FL_COMMAND(PROTOCOL_MESSAGE, ProtocolMessage),
          FL_CAUSE(BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE), false, nullptr},
     Kind{FL_COMMAND(SCHEDULE_NEXUS_OPERATION, ScheduleNexusOperation),
@@ -333,6 +300,10 @@ absl::Status read_command(const Kind& kind, Command& command, const Context& con
         absl::StrCat(name, "CommandAttributes is not set on ", name, "Command."));
   }
   FL_TRY(check_user_metadata(command.user_metadata()));
+  if (command.command_type() == COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION) {
+    // The child keeps it too, as the one that it was started with.
+    draft.mutable_child_initiated()->set_user_metadata(command.user_metadata().SerializeAsString());
+  }
   FL_TRY(kind.read(command, context, draft));
   auto& envelope = *Arena::CreateMessage<history_api::HistoryEvent>(command.GetArena());
   envelope.unsafe_arena_set_allocated_user_metadata(command.unsafe_arena_release_user_metadata());
@@ -359,9 +330,7 @@ absl::Status check_sequence(const Commands& commands) {
   return absl::OkStatus();
 }
 
-Drafts read_commands(Commands& commands, const std::string& namespace_name,
-                     const std::string& identity, const CommandLimits& limits) {
-  const Context context{namespace_name, identity, limits};
+Drafts read_commands(Commands& commands, const Context& context) {
   Drafts drafts;
   drafts.events.reserve(static_cast<size_t>(commands.size()));
   for (Command& command : commands) {

@@ -31,12 +31,21 @@ struct CommandLimits {
   int64_t memo_bytes;
 };
 
+// Where commands come from.
+struct Context {
+  const std::string& namespace_name;
+  const std::string& namespace_id;
+  const std::string& workflow_id;
+  const std::string& run_id;
+  const std::string& identity;
+  CommandLimits limits;
+};
+
 // A list that no worker may send: a closing command before the end, or a type that does not exist.
 // This is the caller's mistake and leaves the workflow task alone.
 absl::Status check_sequence(const Commands& commands);
 
 // Empties `commands`, which must live on an arena: payloads move from there into the drafts.
-Drafts read_commands(Commands& commands, const std::string& namespace_name,
-                     const std::string& identity, const CommandLimits& limits);
+Drafts read_commands(Commands& commands, const Context& context);
 
 }  // namespace fairlead::api

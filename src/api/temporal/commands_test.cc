@@ -17,13 +17,17 @@ using namespace temporal::api::enums::v1;
 
 constexpr CommandLimits kLimits{.id_bytes = 10, .blob_bytes = 100, .memo_bytes = 100};
 
+Drafts read_all(Commands& commands) {
+  return read_commands(commands, {"default", "ns-1", "order-1", "run-1", "worker@host", kLimits});
+}
+
 Drafts read(const std::string& text) {
   google::protobuf::Arena arena;
   auto* request =
       google::protobuf::Arena::CreateMessage<RespondWorkflowTaskCompletedRequest>(&arena);
   request->CopyFrom(from_text<RespondWorkflowTaskCompletedRequest>(text));
   EXPECT_TRUE(check_sequence(request->commands()).ok());
-  return read_commands(*request->mutable_commands(), "default", "worker@host", kLimits);
+  return read_all(*request->mutable_commands());
 }
 
 model::Event read_one(const std::string& text) {
@@ -160,8 +164,7 @@ TEST(Commands, UnknownFieldsInsidePayloadsSurvive) {
   auto* result =
       command->mutable_complete_workflow_execution_command_attributes()->mutable_result();
   result->GetReflection()->MutableUnknownFields(result)->AddVarint(77, 5);
-  const auto drafts =
-      read_commands(*request->mutable_commands(), "default", "worker@host", kLimits);
+  const auto drafts = read_all(*request->mutable_commands());
   WorkflowExecutionCompletedEventAttributes door;
   ASSERT_TRUE(door.ParseFromString(drafts.events.at(0).door()));
   const auto& unknown = door.result().GetReflection()->GetUnknownFields(door.result());
@@ -249,8 +252,30 @@ TEST(Commands, WrongOnesNameTheirCause) {
        "Colour"},
       {"command_type: COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION",
        WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES,
-       "BadStartChildExecutionAttributes: StartChildWorkflowExecution is not implemented by this "
-       "server"},
+       "BadStartChildExecutionAttributes: StartChildWorkflowExecutionCommandAttributes is not set "
+       "on StartChildWorkflowExecutionCommand."},
+      {R"(command_type: COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION
+          start_child_workflow_execution_command_attributes { workflow_type { name: "Ship" } })",
+       WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES,
+       "BadStartChildExecutionAttributes: WorkflowId is not set on "
+       "StartChildWorkflowExecutionCommand."},
+      {R"(command_type: COMMAND_TYPE_START_CHILD_WORKFLOW_EXECUTION
+          start_child_workflow_execution_command_attributes { namespace: "other" })",
+       WORKFLOW_TASK_FAILED_CAUSE_BAD_START_CHILD_EXECUTION_ATTRIBUTES,
+       "BadStartChildExecutionAttributes: there is no way from namespace default to other: "
+       "cross-namespace commands are not allowed"},
+      {R"(command_type: COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION
+          continue_as_new_workflow_execution_command_attributes { cron_schedule: "* *" })",
+       WORKFLOW_TASK_FAILED_CAUSE_BAD_CONTINUE_AS_NEW_ATTRIBUTES,
+       "BadContinueAsNewAttributes: Invalid CronSchedule for "
+       "ContinueAsNewWorkflowExecutionCommand: invalid CronSchedule. expected exactly 5 fields, "
+       "found 2"},
+      {R"(command_type: COMMAND_TYPE_SIGNAL_EXTERNAL_WORKFLOW_EXECUTION
+          signal_external_workflow_execution_command_attributes { signal_name: "go"
+            execution { workflow_id: "w" run_id: "nonsense" } })",
+       WORKFLOW_TASK_FAILED_CAUSE_BAD_SIGNAL_WORKFLOW_EXECUTION_ATTRIBUTES,
+       "BadSignalWorkflowExecutionAttributes: Invalid RunId set on "
+       "SignalExternalWorkflowExecutionCommand: Invalid RunId."},
       {"command_type: COMMAND_TYPE_PROTOCOL_MESSAGE",
        WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE,
        "BadUpdateWorkflowExecutionMessage: ProtocolMessage is not implemented by this server"},

@@ -59,6 +59,11 @@ void write_info(Writer& writer, const model::RunState& run) {
   if (!is_open(run)) write_time(writer, Info::kCloseTimeFieldNumber, run.close_ns());
   writer.integer(Info::kStatusFieldNumber, run.status());
   writer.integer(Info::kHistoryLengthFieldNumber, std::max<int64_t>(run.next_event_id() - 1, 0));
+  if (run.has_parent()) {
+    writer.string(Info::kParentNamespaceIdFieldNumber, run.parent().namespace_id());
+    write_execution(writer, Info::kParentExecutionFieldNumber, run.parent().run().workflow_id(),
+                    run.parent().run().run_id());
+  }
   write_time(writer, Info::kExecutionTimeFieldNumber, run.execution_ns());
   write_payload_map(writer, Info::kMemoFieldNumber, common::Memo::kFieldsFieldNumber, run.memo());
   write_payload_map(writer, Info::kSearchAttributesFieldNumber,
@@ -71,7 +76,9 @@ void write_info(Writer& writer, const model::RunState& run) {
     writer.duration(Info::kExecutionDurationFieldNumber,
                     std::max<int64_t>(run.close_ns() - run.execution_ns(), 0));
   }
-  write_execution(writer, Info::kRootExecutionFieldNumber, run.workflow_id(), run.run_id());
+  const auto& root_id = run.has_root() ? run.root().workflow_id() : run.workflow_id();
+  const auto& root_run = run.has_root() ? run.root().run_id() : run.run_id();
+  write_execution(writer, Info::kRootExecutionFieldNumber, root_id, root_run);
   writer.string(Info::kFirstRunIdFieldNumber, run.first_run_id());
   write_priority(writer, Info::kPriorityFieldNumber, run.priority());
 }
@@ -82,7 +89,7 @@ void write_extended_info(Writer& writer, const model::RunState& run) {
   write_time(writer, Info::kRunExpirationTimeFieldNumber, run.run_expiration_ns());
   writer.boolean(Info::kCancelRequestedFieldNumber, run.cancel_requested());
   write_time(writer, Info::kOriginalStartTimeFieldNumber, run.start_ns());
-  if (run.start_request_id().empty()) return;
+  if (run.start_request_id().empty() || !run.continued_run_id().empty()) return;
   writer.message(Info::kRequestIdInfosFieldNumber, [&](Writer& entry) {
     entry.string(1, run.start_request_id());
     entry.message(2, [](Writer& info) {
@@ -149,6 +156,15 @@ void write_activity(Writer& writer, const model::ActivityState& activity) {
                  [&](Writer& options) { write_options(options, scheduled); });
 }
 
+void write_child(Writer& writer, const model::ChildState& child) {
+  using Info = workflow::PendingChildExecutionInfo;
+  writer.string(Info::kWorkflowIdFieldNumber, child.initiated().workflow_id());
+  writer.string(Info::kRunIdFieldNumber, child.run_id());
+  writer.string(Info::kWorkflowTypeNameFieldNumber, child.initiated().workflow_type());
+  writer.integer(Info::kInitiatedIdFieldNumber, child.initiated_id());
+  writer.integer(Info::kParentClosePolicyFieldNumber, child.initiated().parent_close_policy());
+}
+
 void write_workflow_task(Writer& writer, const model::WorkflowTaskState& task) {
   using Info = workflow::PendingWorkflowTaskInfo;
   writer.integer(Info::kStateFieldNumber, task.started_id() != 0
@@ -175,6 +191,10 @@ std::string encode_describe(const shard::RunView& view) {
     for (const auto& activity : view.activities) {
       writer.message(Describe::kPendingActivitiesFieldNumber,
                      [&](Writer& info) { write_activity(info, activity); });
+    }
+    for (const auto& child : view.children) {
+      writer.message(Describe::kPendingChildrenFieldNumber,
+                     [&](Writer& info) { write_child(info, child); });
     }
     if (run.workflow_task().scheduled_id() != 0) {
       writer.message(Describe::kPendingWorkflowTaskFieldNumber,

@@ -19,31 +19,55 @@ using wire::Writer;
 
 void workflow_started(Writer& writer, const model::WorkflowStarted& known) {
   using A = WorkflowExecutionStartedEventAttributes;
+  write_type(writer, A::kWorkflowTypeFieldNumber, known.workflow_type());
+  if (known.has_parent()) {
+    const auto& parent = known.parent();
+    writer.string(A::kParentWorkflowNamespaceFieldNumber, parent.namespace_name());
+    write_execution(writer, A::kParentWorkflowExecutionFieldNumber, parent.run().workflow_id(),
+                    parent.run().run_id());
+    writer.integer(A::kParentInitiatedEventIdFieldNumber, parent.initiated_id());
+    writer.string(A::kParentWorkflowNamespaceIdFieldNumber, parent.namespace_id());
+  }
+  write_task_queue(writer, A::kTaskQueueFieldNumber, known.task_queue());
   writer.duration(A::kWorkflowExecutionTimeoutFieldNumber, known.execution_timeout_ns());
   writer.duration(A::kWorkflowRunTimeoutFieldNumber, known.run_timeout_ns());
   writer.duration(A::kWorkflowTaskTimeoutFieldNumber, known.task_timeout_ns());
+  writer.string(A::kContinuedExecutionRunIdFieldNumber, known.continued_run_id());
+  writer.integer(A::kInitiatorFieldNumber, known.initiator());
   writer.string(A::kOriginalExecutionRunIdFieldNumber, known.original_run_id());
   writer.string(A::kFirstExecutionRunIdFieldNumber, known.first_run_id());
+  if (known.has_retry_policy()) {
+    write_retry_policy(writer, A::kRetryPolicyFieldNumber, known.retry_policy());
+  }
   writer.integer(A::kAttemptFieldNumber, known.attempt());
   write_time(writer, A::kWorkflowExecutionExpirationTimeFieldNumber,
              known.execution_expiration_ns());
+  writer.string(A::kCronScheduleFieldNumber, known.cron_schedule());
   writer.duration(A::kFirstWorkflowTaskBackoffFieldNumber, known.first_task_backoff_ns());
+  if (known.has_root()) {
+    write_execution(writer, A::kRootWorkflowExecutionFieldNumber, known.root().workflow_id(),
+                    known.root().run_id());
+  }
+  write_priority(writer, A::kPriorityFieldNumber, known.priority());
 }
 
 void workflow_completed(Writer& writer, const model::WorkflowClosed& known) {
   using A = WorkflowExecutionCompletedEventAttributes;
   writer.integer(A::kWorkflowTaskCompletedEventIdFieldNumber, known.workflow_task_completed_id());
+  writer.string(A::kNewExecutionRunIdFieldNumber, known.new_run_id());
 }
 
 void workflow_failed(Writer& writer, const model::WorkflowClosed& known) {
   using A = WorkflowExecutionFailedEventAttributes;
   writer.integer(A::kRetryStateFieldNumber, known.retry_state());
   writer.integer(A::kWorkflowTaskCompletedEventIdFieldNumber, known.workflow_task_completed_id());
+  writer.string(A::kNewExecutionRunIdFieldNumber, known.new_run_id());
 }
 
 void workflow_timed_out(Writer& writer, const model::WorkflowClosed& known) {
   using A = WorkflowExecutionTimedOutEventAttributes;
   writer.integer(A::kRetryStateFieldNumber, known.retry_state());
+  writer.string(A::kNewExecutionRunIdFieldNumber, known.new_run_id());
 }
 
 void workflow_canceled(Writer& writer, const model::WorkflowClosed& known) {
@@ -253,7 +277,7 @@ void write_known_attributes(Writer& writer, const model::Event& event) {
       return command_recorded<WorkflowPropertiesModifiedEventAttributes>(writer,
                                                                          event.command_recorded());
     default:
-      return;  // signals and cancel requests: the door knows all there is to know
+      return write_other_run_attributes(writer, event);
   }
 }
 

@@ -105,12 +105,6 @@ absl::Status check_sizes(const StartWorkflowExecutionRequest& request,
 
 // A run that silently lacks what its starter relies on is worse than no run.
 absl::Status check_built(const StartWorkflowExecutionRequest& request) {
-  if (!request.cron_schedule().empty()) {
-    return errors::unimplemented("cron schedules are not implemented by this server");
-  }
-  if (request.has_retry_policy() && request.retry_policy().maximum_attempts() != 1) {
-    return errors::unimplemented("retries of workflows are not implemented by this server");
-  }
   if (request.completion_callbacks_size() > 0) {
     return errors::unimplemented("completion callbacks are not implemented by this server");
   }
@@ -134,9 +128,6 @@ absl::Status check_built(const StartWorkflowExecutionRequest& request) {
 std::string started_door(StartWorkflowExecutionRequest& request) {
   auto& door = *Arena::CreateMessage<history_api::WorkflowExecutionStartedEventAttributes>(
       request.GetArena());
-  door.unsafe_arena_set_allocated_workflow_type(request.unsafe_arena_release_workflow_type());
-  door.mutable_task_queue()->set_name(request.task_queue().name());
-  door.mutable_task_queue()->set_kind(TASK_QUEUE_KIND_NORMAL);
   door.unsafe_arena_set_allocated_input(request.unsafe_arena_release_input());
   door.set_identity(request.identity());
   door.set_workflow_id(request.workflow_id());
@@ -144,9 +135,6 @@ std::string started_door(StartWorkflowExecutionRequest& request) {
   door.unsafe_arena_set_allocated_memo(request.unsafe_arena_release_memo());
   door.unsafe_arena_set_allocated_search_attributes(
       request.unsafe_arena_release_search_attributes());
-  if (request.has_retry_policy()) complete_retry_policy(*request.mutable_retry_policy());
-  door.unsafe_arena_set_allocated_retry_policy(request.unsafe_arena_release_retry_policy());
-  door.unsafe_arena_set_allocated_priority(request.unsafe_arena_release_priority());
   door.unsafe_arena_set_allocated_continued_failure(
       request.unsafe_arena_release_continued_failure());
   door.unsafe_arena_set_allocated_last_completion_result(
@@ -186,6 +174,7 @@ absl::StatusOr<shard::StartRequest> read_start(const Service& service,
   FL_TRY(check_names(request, options.limits.id_bytes));
   FL_TRY(read_durations(request, start));
   FL_TRY(check_retry_policy(request.retry_policy()));
+  FL_TRY(check_cron(request.cron_schedule()));
   FL_TRY(read_policies(request, start));
   FL_TRY(check_search_attributes(*request.mutable_search_attributes(), ns->name()));
   FL_TRY(check_sizes(request, options));
@@ -200,6 +189,11 @@ absl::StatusOr<shard::StartRequest> read_start(const Service& service,
   start.task_queue = request.task_queue().name();
   start.request_id = request.request_id();
   start.priority = read_priority(request.priority());
+  start.cron_schedule = request.cron_schedule();
+  if (request.has_retry_policy()) {
+    complete_retry_policy(*request.mutable_retry_policy());
+    start.retry_policy = read_retry_policy(request.retry_policy());
+  }
   for (const auto& [key, payload] : request.memo().fields()) {
     start.memo.emplace_back(key, payload.SerializeAsString());
   }

@@ -75,16 +75,14 @@ TEST_F(StartTest, EachFieldGoesWhereItBelongs) {
   // Timeouts, ids and attempt are the engine's to fill in; everything else is in the door.
   expect_same(parse<WorkflowExecutionStartedEventAttributes>(start.door),
               from_text<WorkflowExecutionStartedEventAttributes>(R"(
-      workflow_type { name: "Order" } task_queue { name: "orders" kind: TASK_QUEUE_KIND_NORMAL }
       input { payloads { data: "in" } } identity: "me" workflow_id: "order-1"
       header { fields { key: "h" value { data: "x" } } }
       memo { fields { key: "m" value { data: "1" } } }
       search_attributes { indexed_fields { key: "BatcherUser" value {
         metadata { key: "encoding" value: "json/plain" }
-        metadata { key: "type" value: "Keyword" } data: "\"ann\"" } } }
-      retry_policy { initial_interval { seconds: 1 } backoff_coefficient: 2
-                     maximum_interval { seconds: 100 } maximum_attempts: 1 }
-      priority { priority_key: 1 fairness_key: "acme" fairness_weight: 2 })"));
+        metadata { key: "type" value: "Keyword" } data: "\"ann\"" } } })"));
+  ASSERT_TRUE(start.retry_policy.has_value());
+  EXPECT_EQ(start.retry_policy->maximum_interval_ns(), 100 * kSecond);
   expect_same(parse<HistoryEvent>(start.envelope), from_text<HistoryEvent>(R"(
       user_metadata { summary { data: "s" } }
       links { workflow_event { workflow_id: "caller" } })"));
@@ -94,7 +92,6 @@ TEST_F(StartTest, AbsentPartsStayAbsentInTheStartedEvent) {
   call("StartWorkflowExecution", valid());
   expect_same(parse<WorkflowExecutionStartedEventAttributes>(engine.starts.requests.at(0).door),
               from_text<WorkflowExecutionStartedEventAttributes>(R"(
-      workflow_type { name: "Order" } task_queue { name: "orders" kind: TASK_QUEUE_KIND_NORMAL }
       identity: "me" workflow_id: "order-1")"));
   EXPECT_EQ(engine.starts.requests[0].envelope, "");
   EXPECT_EQ(engine.starts.requests[0].conflict, shard::ConflictPolicy::kFail);
@@ -173,15 +170,15 @@ TEST_F(StartTest, RefusesWhatIsWrong) {
            kInvalidArgument, "cannot attach more than 10 links per request, got 11"},
           {[](auto& r) { r.mutable_priority()->set_priority_key(-1); }, kInvalidArgument,
            "priority key can't be negative"},
-          {[](auto& r) { r.set_cron_schedule("* * * * *"); }, kUnimplemented,
-           "cron schedules are not implemented by this server"},
+          {[](auto& r) { r.set_cron_schedule("* * * *"); }, kInvalidArgument,
+           "invalid CronSchedule. expected exactly 5 fields, found 4"},
+          {[](auto& r) { r.set_cron_schedule("0 0 31 2 *"); }, kInvalidArgument,
+           "invalid CronSchedule. It never comes."},
           {[](auto& r) {
              r.set_cron_schedule("* * * * *");
              r.mutable_workflow_start_delay()->set_seconds(1);
            },
            kInvalidArgument, "CronSchedule and WorkflowStartDelay may not be used together."},
-          {[](auto& r) { r.mutable_retry_policy()->set_maximum_attempts(3); }, kUnimplemented,
-           "retries of workflows are not implemented by this server"},
           {[](auto& r) { r.add_completion_callbacks(); }, kUnimplemented,
            "completion callbacks are not implemented by this server"},
           {[](auto& r) { r.mutable_versioning_override(); }, kUnimplemented,

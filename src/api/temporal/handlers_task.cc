@@ -102,8 +102,13 @@ absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest
   completion.force_new_task = request.force_create_new_workflow_task();
   completion.return_new_task = request.return_new_workflow_task();
   completion.door = completed_door(request);
-  auto drafts = read_commands(*request.mutable_commands(), bearer.ns->name(), request.identity(),
-                              {limits.id_bytes, limits.blob_bytes, options.memo_bytes});
+  auto drafts = read_commands(*request.mutable_commands(),
+                              {bearer.ns->name(),
+                               bearer.ns->id(),
+                               completion.token.workflow_id,
+                               completion.token.run_id,
+                               request.identity(),
+                               {limits.id_bytes, limits.blob_bytes, options.memo_bytes}});
   completion.commands = std::move(drafts.events);
   completion.bad_command = std::move(drafts.bad_command);
   if (!completion.bad_command.has_value() && request.messages_size() > 0) {

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/temporal/convert.h"
 #include "api/temporal/try.h"
+#include "base/cron.h"
 #include "base/error.h"
 #include "base/random.h"
 
@@ -129,6 +130,17 @@ void complete_retry_policy(RetryPolicy& policy) {
     policy.mutable_maximum_interval()->set_seconds(maximum / kSecond);
     policy.mutable_maximum_interval()->set_nanos(static_cast<int32_t>(maximum % kSecond));
   }
+}
+
+absl::Status check_cron(const std::string& schedule) {
+  if (schedule.empty()) return absl::OkStatus();
+  const auto cron = Cron::parse(schedule);
+  if (!cron.ok()) {
+    return invalid_argument(absl::StrCat("invalid CronSchedule. ", cron.status().message()));
+  }
+  // Whether there is a next time does not depend on when it is asked.
+  if (cron->next(0) == kNever) return invalid_argument("invalid CronSchedule. It never comes.");
+  return absl::OkStatus();
 }
 
 absl::Status check_blob(int64_t bytes, int64_t bytes_max) {

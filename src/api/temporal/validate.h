@@ -35,6 +35,9 @@ absl::Status check_retry_policy(const temporal::api::common::v1::RetryPolicy& po
 // Fills in what a policy leaves open.
 void complete_retry_policy(temporal::api::common::v1::RetryPolicy& policy);
 
+// Empty, or an expression that has a next time.
+absl::Status check_cron(const std::string& schedule);
+
 absl::Status check_blob(int64_t bytes, int64_t bytes_max);
 absl::Status check_user_metadata(const temporal::api::sdk::v1::UserMetadata& metadata);
 absl::Status check_links(

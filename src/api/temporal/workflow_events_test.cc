@@ -11,15 +11,18 @@ using namespace temporal::api::history::v1;
 
 TEST(WorkflowEvents, StartedMergesTheDoorsFieldsWithTheEngines) {
   const auto door = bytes_of<WorkflowExecutionStartedEventAttributes>(R"(
-    workflow_type { name: "order" } task_queue { name: "q" kind: TASK_QUEUE_KIND_NORMAL }
-    input { payloads { data: "1" } } identity: "me" workflow_id: "w" cron_schedule: "@daily"
+    input { payloads { data: "1" } } identity: "me" workflow_id: "w"
     memo { fields { key: "m" value { data: "2" } } } header { fields { key: "h" value {} } }
-    search_attributes { indexed_fields { key: "s" value { data: "3" } } }
-    retry_policy { maximum_attempts: 3 } priority { priority_key: 2 })");
+    search_attributes { indexed_fields { key: "s" value { data: "3" } } })");
   expect_event(R"(kind: WORKFLOW_STARTED workflow_started {
       execution_timeout_ns: 60000000000 run_timeout_ns: 30000000001 task_timeout_ns: 10000000000
       execution_expiration_ns: 150000000000 first_task_backoff_ns: 5000000000
-      original_run_id: "r1" first_run_id: "r0" attempt: 2 })",
+      original_run_id: "r1" first_run_id: "r0" attempt: 2 workflow_type: "order" task_queue: "q"
+      continued_run_id: "r0" initiator: BY_RETRY cron_schedule: "@daily"
+      retry_policy { maximum_attempts: 3 } priority { priority_key: 2 }
+      parent { namespace_name: "default" namespace_id: "ns-1" initiated_id: 5
+               run { workflow_id: "p" run_id: "pr" } }
+      root { workflow_id: "g" run_id: "gr" } })",
                door, R"(workflow_execution_started_event_attributes {
       workflow_type { name: "order" } task_queue { name: "q" kind: TASK_QUEUE_KIND_NORMAL }
       input { payloads { data: "1" } } identity: "me" workflow_id: "w" cron_schedule: "@daily"
@@ -29,13 +32,18 @@ TEST(WorkflowEvents, StartedMergesTheDoorsFieldsWithTheEngines) {
       workflow_execution_timeout { seconds: 60 } workflow_run_timeout { seconds: 30 nanos: 1 }
       workflow_task_timeout { seconds: 10 } first_workflow_task_backoff { seconds: 5 }
       workflow_execution_expiration_time { seconds: 150 }
-      original_execution_run_id: "r1" first_execution_run_id: "r0" attempt: 2 })");
+      original_execution_run_id: "r1" first_execution_run_id: "r0" attempt: 2
+      continued_execution_run_id: "r0" initiator: CONTINUE_AS_NEW_INITIATOR_RETRY
+      parent_workflow_namespace: "default" parent_workflow_namespace_id: "ns-1"
+      parent_workflow_execution { workflow_id: "p" run_id: "pr" } parent_initiated_event_id: 5
+      root_workflow_execution { workflow_id: "g" run_id: "gr" } })");
 }
 
 // SDKs read these durations without asking whether they are there.
 TEST(WorkflowEvents, StartedHasItsDurationsEvenWhenTheyAreZero) {
   expect_event("kind: WORKFLOW_STARTED workflow_started {}", "",
                R"(workflow_execution_started_event_attributes {
+      workflow_type {} task_queue { kind: TASK_QUEUE_KIND_NORMAL }
       workflow_execution_timeout {} workflow_run_timeout {} workflow_task_timeout {}
       first_workflow_task_backoff {} })");
 }

@@ -1,0 +1,221 @@
+#include "history/children.h"
+
+#include "absl/strings/str_cat.h"
+#include "base/assert.h"
+#include "history/activity.h"
+
+namespace fairlead::history {
+
+namespace {
+
+model::RunName name_of(const model::RunState& state) {
+  model::RunName name;
+  name.set_workflow_id(state.workflow_id());
+  name.set_run_id(state.run_id());
+  return name;
+}
+
+// The same for every delivery of a letter, so that the other side does once what it hears twice.
+std::string request_id(const model::RunState& state, int64_t event_id) {
+  return absl::StrCat(state.run_id(), "/", event_id);
+}
+
+model::Letter letter_to(const model::RunState& from, const model::RunName& to, int64_t event_id) {
+  model::Letter letter;
+  letter.set_namespace_num(from.namespace_num());
+  *letter.mutable_to() = to;
+  letter.set_request_id(request_id(from, event_id));
+  return letter;
+}
+
+model::Event child_event(model::EventKind kind, const model::ChildState& child) {
+  model::Event event;
+  event.set_kind(kind);
+  auto* about = event.mutable_child_event();
+  about->set_namespace_name(child.initiated().namespace_name());
+  about->set_namespace_id(child.initiated().namespace_id());
+  about->mutable_run()->set_workflow_id(child.initiated().workflow_id());
+  about->mutable_run()->set_run_id(child.run_id());
+  about->set_workflow_type(child.initiated().workflow_type());
+  about->set_initiated_id(child.initiated_id());
+  return event;
+}
+
+model::ChildState* find_child(Transaction& tx, int64_t initiated_id) {
+  const auto found = tx.run().children.find(initiated_id);
+  return found == tx.run().children.end() ? nullptr : &found->second;
+}
+
+model::EventKind parents_kind(model::EventKind closing) {
+  switch (closing) {
+    case model::WORKFLOW_COMPLETED:
+      return model::CHILD_COMPLETED;
+    case model::WORKFLOW_FAILED:
+      return model::CHILD_FAILED;
+    case model::WORKFLOW_CANCELED:
+      return model::CHILD_CANCELED;
+    case model::WORKFLOW_TIMED_OUT:
+      return model::CHILD_TIMED_OUT;
+    default:
+      FL_ASSERT(closing == model::WORKFLOW_TERMINATED, "a chain ends in one of five ways");
+      return model::CHILD_TERMINATED;
+  }
+}
+
+// Writes how a signal or a cancel request ended, and forgets it.
+void end_external(Transaction& tx, int64_t initiated_id, model::EventKind if_signal,
+                  model::EventKind if_cancel, int cause) {
+  tx.settle_letter(initiated_id);
+  const auto found = tx.run().externals.find(initiated_id);
+  if (found == tx.run().externals.end()) return;
+  model::Event event;
+  event.set_kind(found->second.kind() == model::SIGNAL_EXTERNAL_INITIATED ? if_signal : if_cancel);
+  *event.mutable_external_event() = std::move(*found->second.mutable_event());
+  event.mutable_external_event()->set_initiated_id(initiated_id);
+  event.mutable_external_event()->set_failed_cause(cause);
+  tx.erase_external(initiated_id);
+  tx.record(std::move(event));
+}
+
+}  // namespace
+
+void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_completed_id) {
+  const auto& state = tx.state();
+  auto asked = std::move(*draft.mutable_child_initiated());
+  asked.set_workflow_task_completed_id(workflow_task_completed_id);
+  if (asked.task_queue().empty()) asked.set_task_queue(state.task_queue());
+
+  model::ChildState child;
+  for (auto* shown : {draft.mutable_child_initiated(), child.mutable_initiated()}) {
+    *shown = asked;
+    shown->clear_memo();
+    shown->clear_search_attributes();
+    shown->clear_start_door();
+    shown->clear_start_envelope();
+    shown->clear_user_metadata();
+  }
+  const int64_t id = tx.append(std::move(draft));
+  child.set_initiated_id(id);
+  child.set_request_id(request_id(state, id));
+
+  model::RunName to;
+  to.set_workflow_id(asked.workflow_id());
+  auto letter = letter_to(state, to, id);
+  auto* start = letter.mutable_start_child();
+  auto* parent = start->mutable_parent();
+  parent->set_namespace_name(asked.namespace_name());
+  parent->set_namespace_id(asked.namespace_id());
+  *parent->mutable_run() = name_of(state);
+  parent->set_initiated_id(id);
+  *start->mutable_root() = state.has_root() ? state.root() : name_of(state);
+  *asked.mutable_priority() = merge_priority(state.priority(), asked.priority());
+  *start->mutable_child() = std::move(asked);
+  tx.post(id, std::move(letter));
+  tx.add_child(std::move(child));
+}
+
+void initiate_external(Transaction& tx, model::Event draft, int64_t workflow_task_completed_id) {
+  model::ExternalState external;
+  external.set_kind(draft.kind());
+  auto* asked = draft.mutable_external_event();
+  asked->set_workflow_task_completed_id(workflow_task_completed_id);
+  std::string door = std::move(*asked->mutable_target_door());
+  asked->clear_target_door();
+  *external.mutable_event() = *asked;
+  const int64_t id = tx.append(std::move(draft));
+  external.set_initiated_id(id);
+  external.set_request_id(request_id(tx.state(), id));
+
+  auto letter = letter_to(tx.state(), external.event().run(), id);
+  auto* body = letter.mutable_external();
+  body->set_kind(external.kind());
+  body->set_door(std::move(door));
+  *body->mutable_from() = name_of(tx.state());
+  body->set_initiated_id(id);
+  body->set_children_only(external.event().children_only());
+  tx.post(id, std::move(letter));
+  tx.add_external(std::move(external));
+}
+
+void child_started(Transaction& tx, int64_t initiated_id, const std::string& run_id) {
+  auto* child = find_child(tx, initiated_id);
+  if (child == nullptr || child->is_started()) return;
+  tx.settle_letter(initiated_id);
+  tx.touch(*child).set_is_started(true);
+  child->set_run_id(run_id);
+  child->set_started_id(tx.record(child_event(model::CHILD_STARTED, *child)));
+}
+
+void child_start_failed(Transaction& tx, int64_t initiated_id, int cause) {
+  auto* child = find_child(tx, initiated_id);
+  if (child == nullptr || child->is_started()) return;
+  tx.settle_letter(initiated_id);
+  auto event = child_event(model::CHILD_START_FAILED, *child);
+  event.mutable_child_event()->set_failed_cause(cause);
+  tx.erase_child(initiated_id);
+  tx.record(std::move(event));
+}
+
+void child_closed(Transaction& tx, const model::Letter::ChildClosed& closed) {
+  auto* child = find_child(tx, closed.initiated_id());
+  if (child == nullptr) return;
+  // A short-lived child may have closed before the news of its start came back.
+  if (!child->is_started()) child_started(tx, closed.initiated_id(), closed.first_run_id());
+  if (child->run_id() != closed.first_run_id()) return;
+  auto event = child_event(closed.kind(), *child);
+  event.set_door(closed.door());
+  auto* about = event.mutable_child_event();
+  *about->mutable_run() = closed.child();
+  about->set_started_id(child->started_id());
+  about->set_retry_state(closed.retry_state());
+  tx.erase_child(closed.initiated_id());
+  tx.record(std::move(event));
+}
+
+void external_done(Transaction& tx, int64_t initiated_id) {
+  end_external(tx, initiated_id, model::EXTERNAL_SIGNALED, model::EXTERNAL_CANCEL_REQUESTED, 0);
+}
+
+void external_failed(Transaction& tx, int64_t initiated_id, int cause) {
+  end_external(tx, initiated_id, model::SIGNAL_EXTERNAL_FAILED, model::CANCEL_EXTERNAL_FAILED,
+               cause);
+}
+
+void tell_parent_closed(Transaction& tx, const model::ChildState& child) {
+  const auto policy = child.initiated().parent_close_policy();
+  // An abandoned child is started even now, if it was not yet.
+  if (policy == model::PARENT_CLOSE_ABANDON) return;
+  model::RunName to;
+  to.set_workflow_id(child.initiated().workflow_id());
+  auto letter = letter_to(tx.state(), to, child.initiated_id());
+  auto* body = letter.mutable_parent_closed();
+  body->set_policy(policy);
+  *body->mutable_parent() = name_of(tx.state());
+  body->set_initiated_id(child.initiated_id());
+  body->set_first_run_id(child.run_id());
+  // It takes the place of the letter that asks for the start: what was not started never is.
+  tx.post(child.initiated_id(), std::move(letter));
+}
+
+void tell_child_closed(Transaction& tx, const model::Event& closing, int64_t event_id) {
+  const auto& state = tx.state();
+  if (!state.has_parent()) return;
+  auto letter = letter_to(state, state.parent().run(), event_id);
+  auto* body = letter.mutable_child_closed();
+  body->set_kind(parents_kind(closing.kind()));
+  body->set_door(tx.codec().tell_parent(closing));
+  body->set_retry_state(closing.workflow_closed().retry_state());
+  *body->mutable_child() = name_of(state);
+  body->set_first_run_id(state.first_run_id());
+  body->set_parent_run_id(state.parent().run().run_id());
+  body->set_initiated_id(state.parent().initiated_id());
+  tx.post(event_id, std::move(letter));
+}
+
+bool is_child_of(const model::RunState& child, const model::RunName& parent, int64_t initiated_id) {
+  return child.has_parent() && child.parent().run().workflow_id() == parent.workflow_id() &&
+         child.parent().run().run_id() == parent.run_id() &&
+         (initiated_id == 0 || child.parent().initiated_id() == initiated_id);
+}
+
+}  // namespace fairlead::history
