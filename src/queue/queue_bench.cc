@@ -66,8 +66,10 @@ void dispatch(benchmark::State& state, bool is_mixed) {
 
 void equal_weights(benchmark::State& state) { dispatch(state, false); }
 void mixed_weights(benchmark::State& state) { dispatch(state, true); }
-BENCHMARK(equal_weights)->Arg(1)->Arg(1'000)->Arg(100'000)->Arg(1'000'000);
-BENCHMARK(mixed_weights)->Arg(1'000)->Arg(100'000)->Arg(1'000'000);
+// A fixed number of rounds: the queue is filled once, and two runs do the same work.
+constexpr int64_t kRounds = 1'000'000;
+BENCHMARK(equal_weights)->Arg(1)->Arg(1'000)->Arg(100'000)->Arg(1'000'000)->Iterations(kRounds);
+BENCHMARK(mixed_weights)->Arg(1'000)->Arg(100'000)->Arg(1'000'000)->Iterations(kRounds);
 
 // Bytes for a waiting key with one task, and for each further task of it.
 void memory(benchmark::State& state) {

@@ -191,7 +191,9 @@ class TaskQueue {
   };
   struct ByArrival {
     TaskQueue* queue;
-    bool before(const HeapEntry& a, const HeapEntry& b) const { return tag_before(a, b); }
+    bool before(const HeapEntry& a, const HeapEntry& b) const {
+      return static_cast<int64_t>(a.tag - b.tag) < 0;
+    }
     void moved(uint32_t item, uint32_t place) const { queue->keys_[item].place = place; }
   };
   struct KeyHash {
