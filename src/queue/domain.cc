@@ -158,10 +158,17 @@ void Domain::activate(Member member, Weight weight, uint64_t head) {
   auto& account = accounts_[member];
   FL_ASSERT(!account.is_active, "an active member is told of a new head, not of a first one");
   settle();
+  ++actives_;
+  if (order_ == Order::kFair && account.where == Where::kAhead && account.weight == weight) {
+    // It comes back before its turn: only its task is another one.
+    account.is_active = true;
+    account.head = head;
+    ahead_.update(places_[member], {account.start, order_of(head), member});
+    return;
+  }
   take_out(member);
   account.is_active = true;
   account.head = head;
-  ++actives_;
   if (order_ == Order::kFifo) {
     insert(member);
     return;

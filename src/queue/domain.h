@@ -71,6 +71,11 @@ class Domain {
   // The picked member has another task.
   void next(Member member, Weight weight, uint64_t head);
 
+  // Fetches the accounts of those whose turn may come soon, and names them: `next(member)` for the
+  // one who is first in line, `soon(member)` for those behind it. A hint; the order is `pick`'s.
+  template <typename Next, typename Soon>
+  void fetch_ahead(Next next, Soon soon) const;
+
   void commit(Member member);
   void undo(Member member);
   // Another weight from now on: what it is owed stays the same, in tasks.
@@ -171,6 +176,18 @@ class Domain {
   uint64_t weights_ = 0;  // of all members
   __int128 moment_ = 0;   // sum of weight * (start - base)
 };
+
+template <typename Next, typename Soon>
+void Domain::fetch_ahead(Next next, Soon soon) const {
+  for (const auto* heap : {&eligible_, &ahead_}) {
+    if (heap->empty()) continue;
+    if (heap == &eligible_) next(heap->top().item);
+    heap->for_children_of_top([&](Member member) {
+      accounts_.fetch(member);
+      if (heap == &eligible_) soon(member);
+    });
+  }
+}
 
 template <typename Write>
 void Domain::save(Write write) {

@@ -45,6 +45,13 @@ class Heap {
     for (uint32_t place = 0; place < size_; ++place) visit(at(place));
   }
 
+  // Items that come soon after the top: one of them is next.
+  template <typename Visit>
+  void for_children_of_top(Visit visit) const {
+    const uint32_t count = size_ < 5 ? size_ : 5;
+    for (uint32_t place = 1; place < count; ++place) visit(at(place).item);
+  }
+
   void push(const HeapEntry& entry) {
     const uint32_t place = size_++;
     if ((place + 3) / 4 >= blocks_.size()) blocks_.emplace_back();

@@ -158,12 +158,11 @@ class TaskQueue {
     uint64_t head = 0;
     TimeNs head_created = 0;
     uint64_t loaded_to = 0;  // every waiting task up to here is in the window
-    std::unique_ptr<Window> window;
+    Window window;
     uint32_t beyond = 0;  // waiting tasks after it
     uint32_t picks = 0;   // out for a start that is not committed yet
     int64_t count() const {
-      return static_cast<int64_t>(beyond) +
-             (window == nullptr ? 0 : static_cast<int64_t>(window->size()));
+      return static_cast<int64_t>(beyond) + static_cast<int64_t>(window.size());
     }
   };
   struct Level {
@@ -239,6 +238,7 @@ class TaskQueue {
   void set_head(uint32_t number, Line& line, const Numbered* head);
   void find_head(uint32_t number, Line& line);
   Numbered pop_head(uint32_t number, Line& line);
+  static void fetch_ahead(const Level& owner, const Slab<Key>& keys);
   bool takes_part(uint32_t number, const Line& line) const;
   // Whether a drain of the key holds its task of this number.
   bool is_drained(const Key& key, uint64_t seq) const;
