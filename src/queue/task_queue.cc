@@ -10,8 +10,6 @@ namespace fairlead::queue {
 
 namespace {
 
-constexpr size_t kPageMax = 256;
-constexpr size_t kPageMin = 2;
 constexpr size_t kFetchedKeys = 4;
 
 }  // namespace
@@ -115,39 +113,6 @@ void TaskQueue::set_head(uint32_t number, Line& line, const Numbered* head) {
   ++heads[line.head_created / kSecond];
 }
 
-// Reads the next tasks of a line whose window is empty. False if there are none.
-bool TaskQueue::load_window(uint32_t number, Line& line) {
-  if (line.beyond == 0) return false;
-  const size_t room =
-      settings_.tasks_in_memory_max > in_memory_ ? settings_.tasks_in_memory_max - in_memory_ : 0;
-  const size_t page = std::clamp(room, kPageMin, kPageMax);
-  TaskSeq from(std::max(line.loaded_to + 1, line.head));
-  const int64_t was = line.count();
-  while (true) {
-    const auto rows = backlog_->read(number, keys_[line.key].name, from, page);
-    for (const auto& row : rows) {
-      line.loaded_to = row.seq.value();
-      // A row may be seen before its writer, on another thread, has told of it: it will.
-      if (reserved_.contains(row.seq.value())) continue;
-      line.window.push_back(row);
-      ++in_memory_;
-      --line.beyond;
-    }
-    if (rows.size() < page) {
-      // Rows that are gone are told of later; there is nothing beyond.
-      line.loaded_to = next_seq_ - 1;
-      line.beyond = 0;
-      break;
-    }
-    if (!line.window.empty()) break;
-    from = rows.back().seq.next();
-  }
-  const int64_t missing = was - line.count();
-  size_ -= missing;
-  level(number).waiting -= missing;
-  return !line.window.empty();
-}
-
 // Finds out which task is the line's first. The line's window may be read.
 void TaskQueue::find_head(uint32_t number, Line& line) {
   if (line.window.empty() && !load_window(number, line)) {
@@ -222,7 +187,7 @@ void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
     ++in_memory_;
     line.loaded_to = std::max(line.loaded_to, seq);
   } else {
-    ++line.beyond;
+    set_beyond(line, line.beyond + 1);
   }
   if (line.head != 0 && line.head < seq) return;
   const Numbered head{place.seq, task};
@@ -247,7 +212,7 @@ void TaskQueue::remove(const Place& place, TimeNs now) {
   if (line.window.erase(place.seq)) {
     --in_memory_;
   } else if (line.beyond > 0) {
-    --line.beyond;
+    set_beyond(line, line.beyond - 1);
   } else {
     return;  // it was found missing when its rows were read
   }

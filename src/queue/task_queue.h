@@ -36,7 +36,7 @@ struct Settings {
   double client_weight_max = Weight::kMax;
   bool ignore_client_weights = false;
   bool counts_running = true;  // whoever is handed a task says when it is done with it
-  size_t tasks_in_memory_max = 128 * 1024;
+  size_t tasks_in_memory_max = 512 * 1024;
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
@@ -235,6 +235,11 @@ class TaskQueue {
 
   // Lines.
   bool load_window(uint32_t number, Line& line);
+  void set_beyond(Line& line, uint32_t beyond);
+  // How many tasks of a line may be in memory if all that have rows beyond get the same.
+  size_t share() const;
+  void trim_windows(size_t tasks_max);
+  void keep_loaded(Line& line, const Numbered& task);
   void set_head(uint32_t number, Line& line, const Numbered* head);
   void find_head(uint32_t number, Line& line);
   Numbered pop_head(uint32_t number, Line& line);
@@ -294,6 +299,9 @@ class TaskQueue {
   uint64_t next_seq_ = 1;
   int64_t size_ = 0;
   size_t in_memory_ = 0;
+  size_t deep_lines_ = 0;  // with rows beyond their windows
+  size_t refills_ = 0;     // since windows were trimmed
+  size_t load_share_ = Window::kTasksMax;
 
   Bucket bucket_;
   KeyClock key_clock_;
