@@ -1,5 +1,7 @@
 #include "queue/domain.h"
 
+#include <limits>
+
 #include "base/assert.h"
 
 namespace fairlead::queue {
@@ -7,12 +9,35 @@ namespace fairlead::queue {
 Domain::Domain(Order order) : eligible_(Rule{this}), ahead_(Rule{this}), order_(order) {}
 
 bool Domain::Rule::before(const HeapEntry& a, const HeapEntry& b) const {
-  if (domain->order_ != Order::kInFlight || a.tag != b.tag) return tag_before(a, b);
-  // As many running for their weight: then by what they have had.
+  const auto difference = static_cast<int64_t>(a.tag - b.tag);
+  if (difference != 0) return difference < 0;
+  const bool is_in_flight = domain->order_ == Order::kInFlight;
+  if (!is_in_flight && a.order != b.order) return a.order < b.order;
   const auto& x = domain->accounts_[a.item];
   const auto& y = domain->accounts_[b.item];
-  const auto difference = static_cast<int64_t>((x.start + x.stride) - (y.start + y.stride));
-  return difference != 0 ? difference < 0 : a.order < b.order;
+  if (is_in_flight) {
+    // As many running for their weight: then by what they have had.
+    const auto had = static_cast<int64_t>((x.start + x.stride()) - (y.start + y.stride()));
+    if (had != 0) return had < 0;
+  }
+  return x.head < y.head;
+}
+
+// A head's number in the 32 bits that an entry has for it. Whoever is so old that it does not fit
+// gets 0, and a rule that meets two of those looks at their accounts: the order is exact always,
+// and fast among the last billions of tasks.
+uint32_t Domain::order_of(uint64_t head) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max();
+  if (head > order_base_ && head - order_base_ > kMost) {
+    order_base_ = head - kMost / 2;
+    const auto renumber = [&](HeapEntry& entry) {
+      const uint64_t own = accounts_[entry.item].head;
+      entry.order = own <= order_base_ ? 0 : static_cast<uint32_t>(own - order_base_);
+    };
+    eligible_.for_each(renumber);
+    ahead_.for_each(renumber);
+  }
+  return head <= order_base_ ? 0 : static_cast<uint32_t>(head - order_base_);
 }
 
 Member Domain::add() {
@@ -58,7 +83,6 @@ void Domain::enter(Member member, Weight weight) {
   auto& account = accounts_[member];
   account.start = clock();
   account.weight = weight;
-  account.stride = weight.stride();
   weights_ += weight.fixed();
   moment_ += static_cast<__int128>(static_cast<int64_t>(account.start - base_)) * weight.fixed();
   ++members_;
@@ -90,18 +114,19 @@ void Domain::move_start(Account& account, uint64_t start) {
 
 void Domain::insert(Member member) {
   auto& account = accounts_[member];
+  const uint32_t order = order_of(account.head);
   if (order_ == Order::kFifo) {
     account.where = Where::kEligible;
-    eligible_.push({0, account.head, member});
+    eligible_.push({account.head, order, member});
   } else if (order_ == Order::kInFlight && account.is_active) {
     account.where = Where::kEligible;
-    eligible_.push({account.running * account.stride, account.head, member});
+    eligible_.push({account.running * account.stride(), order, member});
   } else if (account.is_active && is_due(account)) {
     account.where = Where::kEligible;
-    eligible_.push({account.start + account.stride, account.head, member});
+    eligible_.push({account.start + account.stride(), order, member});
   } else {
     account.where = Where::kAhead;
-    ahead_.push({account.start, account.head, member});
+    ahead_.push({account.start, order, member});
   }
 }
 
@@ -133,10 +158,17 @@ void Domain::activate(Member member, Weight weight, uint64_t head) {
   auto& account = accounts_[member];
   FL_ASSERT(!account.is_active, "an active member is told of a new head, not of a first one");
   settle();
+  ++actives_;
+  if (order_ == Order::kFair && account.where == Where::kAhead && account.weight == weight) {
+    // It comes back before its turn: only its task is another one.
+    account.is_active = true;
+    account.head = head;
+    ahead_.update(places_[member], {account.start, order_of(head), member});
+    return;
+  }
   take_out(member);
   account.is_active = true;
   account.head = head;
-  ++actives_;
   if (order_ == Order::kFifo) {
     insert(member);
     return;
@@ -204,10 +236,10 @@ void Domain::charge(Member member, Weight weight) {
   } else {
     scale(member, weight);
   }
-  uint64_t start = account.start + account.stride;
+  uint64_t start = account.start + account.stride();
   if (order_ == Order::kInFlight) {
     // What runs is counted while it runs; of what has ended only the last task is held against it.
-    const uint64_t most = clock() + account.stride;
+    const uint64_t most = clock() + account.stride();
     if (is_after(start, most)) start = most;
   }
   move_start(account, start);
@@ -237,7 +269,7 @@ void Domain::undo(Member member) {
   --account.uncommitted;
   const bool was_placed = account.where != Where::kNowhere;
   take_out(member);
-  move_start(account, account.start - account.stride);
+  move_start(account, account.start - account.stride());
   mark(member);
   if (account.is_active) {
     if (was_placed) insert(member);
@@ -268,7 +300,6 @@ void Domain::scale(Member member, Weight weight) {
   weights_ = weights_ - account.weight.fixed() + weight.fixed();
   account.start = clock_now + static_cast<uint64_t>(scaled);
   account.weight = weight;
-  account.stride = weight.stride();
   moment_ += static_cast<__int128>(static_cast<int64_t>(account.start - base_)) * weight.fixed();
   mark(member);
   if (was_placed) insert(member);
@@ -290,14 +321,14 @@ void Domain::set_running(Member member, uint32_t running) {
   auto& account = accounts_[member];
   account.running = running;
   if (order_ != Order::kInFlight || account.where != Where::kEligible) return;
-  eligible_.update(places_[member], {running * account.stride, account.head, member});
+  eligible_.update(places_[member], {running * account.stride(), order_of(account.head), member});
 }
 
 double Domain::lag(Member member) const {
   const auto& account = accounts_[member];
   if (!is_member(member)) return 0;
   return static_cast<double>(static_cast<int64_t>(clock() - account.start)) /
-         static_cast<double>(account.stride);
+         static_cast<double>(account.stride());
 }
 
 double Domain::share(Member member) const {
@@ -308,21 +339,19 @@ double Domain::share(Member member) const {
 size_t Domain::before(Member member) const {
   const auto& account = accounts_[member];
   if (account.where == Where::kNowhere) return actives_;
+  const Rule rule{const_cast<Domain*>(this)};
   size_t count = 0;
   if (account.where == Where::kEligible) {
-    const auto& own = eligible_.entries()[places_[member]];
-    const Rule rule{const_cast<Domain*>(this)};
-    for (const auto& entry : eligible_.entries()) {
-      if (rule.before(entry, own)) ++count;
-    }
+    const auto& own = eligible_.at(places_[member]);
+    eligible_.for_each([&](const HeapEntry& entry) { count += rule.before(entry, own) ? 1 : 0; });
     return count;
   }
   // Everyone whose turn has come, and those whose turn comes sooner.
   count = eligible_.size();
-  const auto& own = ahead_.entries()[places_[member]];
-  for (const auto& entry : ahead_.entries()) {
-    if (accounts_[entry.item].is_active && tag_before(entry, own)) ++count;
-  }
+  const auto& own = ahead_.at(places_[member]);
+  ahead_.for_each([&](const HeapEntry& entry) {
+    if (accounts_[entry.item].is_active && rule.before(entry, own)) ++count;
+  });
   return count;
 }
 
@@ -337,7 +366,6 @@ void Domain::restore(Member member, const Saved& saved, std::optional<uint64_t> 
   if (members_ == 0) base_ = saved.start;
   account.start = saved.start;
   account.weight = Weight::from_fixed(saved.weight);
-  account.stride = account.weight.stride();
   weights_ += saved.weight;
   moment_ += static_cast<__int128>(static_cast<int64_t>(saved.start - base_)) * saved.weight;
   ++members_;
@@ -352,7 +380,7 @@ void Domain::restore(Member member, const Saved& saved, std::optional<uint64_t> 
     insert(member);
   } else {
     account.where = Where::kAhead;
-    ahead_.push({account.start, account.head, member});
+    ahead_.push({account.start, order_of(account.head), member});
   }
 }
 

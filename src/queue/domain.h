@@ -71,6 +71,11 @@ class Domain {
   // The picked member has another task.
   void next(Member member, Weight weight, uint64_t head);
 
+  // Fetches the accounts of those whose turn may come soon, and names them: `next(member)` for the
+  // one who is first in line, `soon(member)` for those behind it. A hint; the order is `pick`'s.
+  template <typename Next, typename Soon>
+  void fetch_ahead(Next next, Soon soon) const;
+
   void commit(Member member);
   void undo(Member member);
   // Another weight from now on: what it is owed stays the same, in tasks.
@@ -119,10 +124,10 @@ class Domain {
 
  private:
   enum class Where : uint8_t { kNowhere, kEligible, kAhead };
-  struct Account {
+  // Two fill a cache line. What one task costs is a division away and needs no room.
+  struct alignas(32) Account {
     uint64_t start = 0;
     Weight weight = Weight::from_fixed(0);  // 0: not a member
-    uint64_t stride = 0;
     uint64_t head = 0;
     uint32_t running = 0;
     uint16_t uncommitted = 0;
@@ -131,8 +136,9 @@ class Domain {
     bool is_fresh : 1 = false;
     bool is_unsaved : 1 = false;
     bool has_row : 1 = false;
+    uint64_t stride() const { return weight.stride(); }
   };
-  static_assert(sizeof(Account) <= 40);
+  static_assert(sizeof(Account) == 32);
   struct Rule {
     Domain* domain;
     bool before(const HeapEntry& a, const HeapEntry& b) const;
@@ -146,6 +152,7 @@ class Domain {
   void scale(Member member, Weight weight);
   void move_start(Account& account, uint64_t start);
   void insert(Member member);  // into the heap where it belongs
+  uint32_t order_of(uint64_t head);
   void take_out(Member member);
   void settle();
   void follow();
@@ -164,10 +171,23 @@ class Domain {
   bool is_save_due_ = false;
   size_t actives_ = 0;
   size_t members_ = 0;
+  uint64_t order_base_ = 0;  // heads in heap entries are counted from here
   uint64_t base_ = 0;
   uint64_t weights_ = 0;  // of all members
   __int128 moment_ = 0;   // sum of weight * (start - base)
 };
+
+template <typename Next, typename Soon>
+void Domain::fetch_ahead(Next next, Soon soon) const {
+  for (const auto* heap : {&eligible_, &ahead_}) {
+    if (heap->empty()) continue;
+    if (heap == &eligible_) next(heap->top().item);
+    heap->for_children_of_top([&](Member member) {
+      accounts_.fetch(member);
+      if (heap == &eligible_) soon(member);
+    });
+  }
+}
 
 template <typename Write>
 void Domain::save(Write write) {
@@ -186,8 +206,9 @@ void Domain::save(Write write) {
     } else {
       account.is_unsaved = false;
       account.has_row = true;
-      write(member, std::optional<Saved>(Saved{account.start - account.uncommitted * account.stride,
-                                               account.weight.fixed(), account.is_fresh}));
+      write(member,
+            std::optional<Saved>(Saved{account.start - account.uncommitted * account.stride(),
+                                       account.weight.fixed(), account.is_fresh}));
     }
   }
   unsaved_.resize(kept);

@@ -386,5 +386,44 @@ TEST(Domain, ByWhatRunsSlotsFollowTheWeights) {
   EXPECT_EQ(running[1], 10u);
 }
 
+// Heaps keep 32 bits of a task's number. After billions of tasks, and with tasks that have waited
+// through all of them, ties are broken as among the first ones.
+TEST(Domain, LargeNumbersAreOrderedLikeSmallOnes) {
+  for (const Order order : {Order::kFair, Order::kInFlight, Order::kFifo}) {
+    for (uint64_t seed = 1; seed <= 20; ++seed) {
+      Random random(seed);
+      const auto large = [](uint64_t small) { return 5 + small * 700'000'001; };
+      Domain plain(order);
+      Domain spread(order);
+      constexpr Member kMembers = 40;
+      uint64_t seq = 0;
+      for (Member i = 0; i < kMembers; ++i) {
+        plain.add();
+        spread.add();
+      }
+      for (int i = 0; i < 2000; ++i) {
+        const auto member = static_cast<Member>(random.below(kMembers));
+        if (!plain.is_active(member)) {
+          ++seq;
+          plain.activate(member, Weight(), seq);
+          spread.activate(member, Weight(), large(seq));
+        }
+        if (random.chance(0.4)) continue;
+        const auto picked = plain.pick();
+        ASSERT_EQ(spread.pick(), picked) << "seed " << seed << ", step " << i;
+        const bool goes_on = random.chance(0.5);
+        if (goes_on) ++seq;
+        for (Domain* domain : {&plain, &spread}) {
+          const uint64_t head = domain == &plain ? seq : large(seq);
+          goes_on ? domain->next(*picked, Weight(), head) : domain->rest(*picked);
+          domain->commit(*picked);
+          domain->set_running(*picked, static_cast<uint32_t>(i % 3));
+        }
+        ASSERT_EQ(spread.before(member), plain.before(member));
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fairlead::queue

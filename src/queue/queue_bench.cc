@@ -66,29 +66,53 @@ void dispatch(benchmark::State& state, bool is_mixed) {
 
 void equal_weights(benchmark::State& state) { dispatch(state, false); }
 void mixed_weights(benchmark::State& state) { dispatch(state, true); }
-BENCHMARK(equal_weights)->Arg(1)->Arg(1'000)->Arg(100'000)->Arg(1'000'000);
-BENCHMARK(mixed_weights)->Arg(1'000)->Arg(100'000)->Arg(1'000'000);
+// A fixed number of rounds: the queue is filled once, and two runs do the same work.
+constexpr int64_t kRounds = 1'000'000;
+BENCHMARK(equal_weights)->Arg(1)->Arg(1'000)->Arg(100'000)->Arg(1'000'000)->Iterations(kRounds);
+BENCHMARK(mixed_weights)->Arg(1'000)->Arg(100'000)->Arg(1'000'000)->Iterations(kRounds);
 
-// Bytes for a waiting key with one task, and for each further task of it.
-void memory(benchmark::State& state) {
+size_t bytes_in_use() { return mallinfo2().uordblks + mallinfo2().hblkhd; }
+
+// Bytes for a waiting key with one task, of which as many are in memory as by default.
+void memory_of_keys(benchmark::State& state) {
   constexpr int64_t kKeys = 1'000'000;
-  double per_key = 0;
-  double per_task = 0;
   for (auto _ : state) {
     NoRows rows;
-    const auto empty = mallinfo2().uordblks + mallinfo2().hblkhd;
+    const auto empty = bytes_in_use();
     TaskQueue queue(&rows, Settings{});
     fill(queue, kKeys, false);
-    const auto keys = mallinfo2().uordblks + mallinfo2().hblkhd;
-    for (int more = 0; more < 4; ++more) fill(queue, kKeys, false);
-    const auto tasks = mallinfo2().uordblks + mallinfo2().hblkhd;
-    per_key = static_cast<double>(keys - empty) / kKeys;
-    per_task = static_cast<double>(tasks - keys) / (4 * kKeys);
+    state.counters["bytes_per_key"] = static_cast<double>(bytes_in_use() - empty) / kKeys;
+    state.counters["tasks_in_memory"] = static_cast<double>(queue.tasks_in_memory());
   }
-  state.counters["bytes_per_key"] = per_key;
-  state.counters["bytes_per_task"] = per_task;
 }
-BENCHMARK(memory)->Iterations(1)->Unit(benchmark::kMillisecond);
+BENCHMARK(memory_of_keys)->Iterations(1)->Unit(benchmark::kMillisecond);
+
+// Bytes for each further task of a key, while it is in memory: tasks of runs of some length, one
+// every 0.1 ms, of all keys in turn.
+void memory_of_tasks(benchmark::State& state) {
+  constexpr int64_t kKeys = 1'000;
+  constexpr int64_t kTasks = 500;
+  for (auto _ : state) {
+    NoRows rows;
+    Random random(1);
+    TaskQueue queue(&rows, Settings{});
+    fill(queue, kKeys, false);
+    const auto before = bytes_in_use();
+    for (int64_t i = 0; i < kKeys * kTasks; ++i) {
+      Task task = task_of(0);
+      for (char& byte : task.run) byte = static_cast<char>(random.next());
+      task.created_ns = kNow + i * kMillisecond / 10;
+      task.scheduled_id = static_cast<int64_t>(random.below(2'000));
+      task.stamp = random.below(400);
+      task.shard = ShardId(static_cast<uint16_t>(random.below(16)));
+      queue.add(queue.reserve(kDefaultLevel, name_of(i % kKeys)), task, kNow);
+    }
+    const auto in_memory = static_cast<double>(queue.tasks_in_memory()) - kKeys;
+    state.counters["bytes_per_task"] = static_cast<double>(bytes_in_use() - before) / in_memory;
+    state.counters["tasks_in_memory"] = in_memory;
+  }
+}
+BENCHMARK(memory_of_tasks)->Iterations(1)->Unit(benchmark::kMillisecond);
 
 // A queue comes back: so many tasks over a hundred thousand keys.
 void load(benchmark::State& state) {

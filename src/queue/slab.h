@@ -27,6 +27,12 @@ class Slab {
   }
   T& operator[](uint32_t item) { return chunks_[item / kChunk][item % kChunk]; }
   const T& operator[](uint32_t item) const { return chunks_[item / kChunk][item % kChunk]; }
+  // Asks the processor for an item that will be wanted soon.
+  void fetch(uint32_t item) const {
+    const auto* first = reinterpret_cast<const char*>(&(*this)[item]);
+    for (size_t at = 0; at < sizeof(T); at += 64) __builtin_prefetch(first + at, 1);
+    __builtin_prefetch(first + sizeof(T) - 1, 1);
+  }
   // Numbers given out so far, free ones among them.
   uint32_t size() const { return size_; }
   size_t used() const { return size_ - free_.size(); }

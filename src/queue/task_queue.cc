@@ -10,8 +10,7 @@ namespace fairlead::queue {
 
 namespace {
 
-constexpr size_t kPageMax = 256;
-constexpr size_t kPageMin = 2;
+constexpr size_t kFetchedKeys = 4;
 
 }  // namespace
 
@@ -114,46 +113,14 @@ void TaskQueue::set_head(uint32_t number, Line& line, const Numbered* head) {
   ++heads[line.head_created / kSecond];
 }
 
-// Reads the next tasks of a line whose window is empty. False if there are none.
-bool TaskQueue::load_window(uint32_t number, Line& line) {
-  if (line.beyond == 0) return false;
-  const size_t room =
-      settings_.tasks_in_memory_max > in_memory_ ? settings_.tasks_in_memory_max - in_memory_ : 0;
-  const size_t page = std::clamp(room, kPageMin, kPageMax);
-  TaskSeq from(std::max(line.loaded_to + 1, line.head));
-  const int64_t was = line.count();
-  while (true) {
-    const auto rows = backlog_->read(number, keys_[line.key].name, from, page);
-    if (line.window == nullptr) line.window = std::make_unique<Window>();
-    for (const auto& row : rows) {
-      line.loaded_to = row.seq.value();
-      // A row may be seen before its writer, on another thread, has told of it: it will.
-      if (reserved_.contains(row.seq.value())) continue;
-      line.window->push_back(row);
-      ++in_memory_;
-      --line.beyond;
-    }
-    if (rows.size() < page) {
-      // Rows that are gone are told of later; there is nothing beyond.
-      line.loaded_to = next_seq_ - 1;
-      line.beyond = 0;
-      break;
-    }
-    if (!line.window->empty()) break;
-    from = rows.back().seq.next();
-  }
-  const int64_t missing = was - line.count();
-  size_ -= missing;
-  level(number).waiting -= missing;
-  return !line.window->empty();
-}
-
 // Finds out which task is the line's first. The line's window may be read.
 void TaskQueue::find_head(uint32_t number, Line& line) {
-  if (line.window == nullptr || line.window->empty()) load_window(number, line);
-  const bool has_task = line.window != nullptr && !line.window->empty();
-  set_head(number, line, has_task ? &line.window->front() : nullptr);
-  if (!has_task) line.window.reset();
+  if (line.window.empty() && !load_window(number, line)) {
+    set_head(number, line, nullptr);
+    return;
+  }
+  const Numbered head = line.window.front();
+  set_head(number, line, &head);
 }
 
 bool TaskQueue::takes_part(uint32_t number, const Line& line) const {
@@ -209,18 +176,18 @@ void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
   ++owner.waiting;
   ++epoch_of(seq).tasks[place.level - 1];
   owner.added.count(now);
-  const bool fits = line.beyond == 0 && in_memory_ < settings_.tasks_in_memory_max;
+  const bool fits = line.beyond == 0 && in_memory_ < settings_.tasks_in_memory_max &&
+                    line.window.size() < Window::kTasksMax;
   if (fits || seq <= line.loaded_to) {
-    if (line.window == nullptr) line.window = std::make_unique<Window>();
-    if (line.window->empty() || line.window->back().seq < place.seq) {
-      line.window->push_back({place.seq, task});
+    if (seq > line.loaded_to) {
+      line.window.push_back({place.seq, task});
     } else {
-      line.window->insert({place.seq, task});
+      line.window.insert({place.seq, task});
     }
     ++in_memory_;
     line.loaded_to = std::max(line.loaded_to, seq);
   } else {
-    ++line.beyond;
+    set_beyond(line, line.beyond + 1);
   }
   if (line.head != 0 && line.head < seq) return;
   const Numbered head{place.seq, task};
@@ -242,10 +209,10 @@ void TaskQueue::remove(const Place& place, TimeNs now) {
   const Member member = keys_[key].lines[place.level - 1];
   auto& owner = level(place.level);
   auto& line = owner.lines[member];
-  if (line.window != nullptr && line.window->erase(place.seq)) {
+  if (line.window.erase(place.seq)) {
     --in_memory_;
   } else if (line.beyond > 0) {
-    --line.beyond;
+    set_beyond(line, line.beyond - 1);
   } else {
     return;  // it was found missing when its rows were read
   }
@@ -260,11 +227,9 @@ void TaskQueue::remove(const Place& place, TimeNs now) {
 }
 
 Numbered TaskQueue::pop_head(uint32_t number, Line& line) {
-  if (line.window == nullptr || line.window->empty()) load_window(number, line);
-  Numbered head;
-  if (line.window == nullptr || line.window->empty()) return head;
-  head = line.window->front();
-  line.window->pop_front();
+  if (line.window.empty() && !load_window(number, line)) return {};
+  const Numbered head = line.window.front();
+  line.window.pop_front();
   --in_memory_;
   --size_;
   --level(number).waiting;
@@ -282,6 +247,19 @@ void TaskQueue::settle_picked(uint32_t number, Member member) {
   } else {
     owner.domain.rest(member);
   }
+}
+
+// With a million keys nothing of the next one is in the processor's caches. Its line has been asked
+// for while it was second, its key and its tasks are asked for now, and meanwhile this start is
+// brought to its end.
+void TaskQueue::fetch_ahead(const Level& owner, const Slab<Key>& keys) {
+  owner.domain.fetch_ahead(
+      [&](Member next) {
+        const auto& line = owner.lines[next];
+        keys.fetch(line.key);
+        line.window.fetch();
+      },
+      [&](Member soon) { owner.lines.fetch(soon); });
 }
 
 std::optional<Waiting> TaskQueue::pick(TimeNs now) {
@@ -312,6 +290,7 @@ std::optional<Waiting> TaskQueue::pick(TimeNs now) {
       settle_picked(number, member);
       after_start(key, now);
       picked_.emplace(head.seq.value(), picked);
+      fetch_ahead(owner, keys_);
       return Waiting{{number, keys_[key].name, head.seq}, head.task, size_};
     }
   }
@@ -339,9 +318,8 @@ void TaskQueue::put_back(const Place& place, TimeNs now) {
   auto& owner = level(picked.level);
   auto& line = owner.lines[picked.line];
   --line.picks;
-  if (line.window == nullptr) line.window = std::make_unique<Window>();
   const Numbered task{place.seq, picked.task};
-  line.window->insert(task);
+  line.window.insert(task);
   ++in_memory_;
   ++size_;
   ++owner.waiting;
@@ -383,6 +361,7 @@ void TaskQueue::count_dispatch(uint32_t number, uint32_t key, TimeNs now) {
   ++entry.recent;
   recent_.push_back(key);
   if (recent_.size() <= kRecent) return;
+  keys_.fetch(recent_[kFetchedKeys]);  // one that is the oldest soon
   const uint32_t oldest = recent_.front();
   recent_.pop_front();
   --keys_[oldest].recent;

@@ -36,7 +36,7 @@ struct Settings {
   double client_weight_max = Weight::kMax;
   bool ignore_client_weights = false;
   bool counts_running = true;  // whoever is handed a task says when it is done with it
-  size_t tasks_in_memory_max = 128 * 1024;
+  size_t tasks_in_memory_max = 512 * 1024;
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
@@ -158,12 +158,11 @@ class TaskQueue {
     uint64_t head = 0;
     TimeNs head_created = 0;
     uint64_t loaded_to = 0;  // every waiting task up to here is in the window
-    std::unique_ptr<Window> window;
+    Window window;
     uint32_t beyond = 0;  // waiting tasks after it
     uint32_t picks = 0;   // out for a start that is not committed yet
     int64_t count() const {
-      return static_cast<int64_t>(beyond) +
-             (window == nullptr ? 0 : static_cast<int64_t>(window->size()));
+      return static_cast<int64_t>(beyond) + static_cast<int64_t>(window.size());
     }
   };
   struct Level {
@@ -191,7 +190,9 @@ class TaskQueue {
   };
   struct ByArrival {
     TaskQueue* queue;
-    bool before(const HeapEntry& a, const HeapEntry& b) const { return tag_before(a, b); }
+    bool before(const HeapEntry& a, const HeapEntry& b) const {
+      return static_cast<int64_t>(a.tag - b.tag) < 0;
+    }
     void moved(uint32_t item, uint32_t place) const { queue->keys_[item].place = place; }
   };
   struct KeyHash {
@@ -234,9 +235,15 @@ class TaskQueue {
 
   // Lines.
   bool load_window(uint32_t number, Line& line);
+  void set_beyond(Line& line, uint32_t beyond);
+  // How many tasks of a line may be in memory if all that have rows beyond get the same.
+  size_t share() const;
+  void trim_windows(size_t tasks_max);
+  void keep_loaded(Line& line, const Numbered& task);
   void set_head(uint32_t number, Line& line, const Numbered* head);
   void find_head(uint32_t number, Line& line);
   Numbered pop_head(uint32_t number, Line& line);
+  static void fetch_ahead(const Level& owner, const Slab<Key>& keys);
   bool takes_part(uint32_t number, const Line& line) const;
   // Whether a drain of the key holds its task of this number.
   bool is_drained(const Key& key, uint64_t seq) const;
@@ -292,6 +299,9 @@ class TaskQueue {
   uint64_t next_seq_ = 1;
   int64_t size_ = 0;
   size_t in_memory_ = 0;
+  size_t deep_lines_ = 0;  // with rows beyond their windows
+  size_t refills_ = 0;     // since windows were trimmed
+  size_t load_share_ = Window::kTasksMax;
 
   Bucket bucket_;
   KeyClock key_clock_;

@@ -196,7 +196,7 @@ void TaskQueue::load_task(uint32_t number, const std::string& name, const Number
   const uint32_t key = get_key(name);
   auto& line = level(number).lines[get_line(number, key)];
   if (line.head == 0 || task.seq.value() < line.head) set_head(number, line, &task);
-  ++line.beyond;
+  keep_loaded(line, task);
   ++size_;
   ++level(number).waiting;
   ++epoch_of(task.seq.value()).tasks[number - 1];

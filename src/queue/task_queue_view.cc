@@ -130,7 +130,7 @@ Standing TaskQueue::standing(const Place& place, TimeNs now) {
   // Those in memory are counted; the others are read.
   int64_t before = 0;
   TaskSeq from(std::max(line.loaded_to + 1, line.head));
-  if (line.window != nullptr) before += static_cast<int64_t>(line.window->before(place.seq));
+  before += static_cast<int64_t>(line.window.before(place.seq));
   while (line.beyond > 0 && from < place.seq) {
     const auto rows = backlog_->read(place.level, place.key, from, 1024);
     for (const auto& row : rows) {

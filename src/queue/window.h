@@ -1,53 +1,68 @@
 #pragma once
 
-#include <algorithm>
-#include <vector>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "queue/task.h"
 
 namespace fairlead::queue {
 
-// The first tasks of a line, in order. Small when empty: a queue may have a million lines.
+// The first tasks of a line, in order, packed. A queue may have a million lines and half a million
+// tasks in memory, so an empty window is a pointer and a task is about thirty bytes:
+//
+//   header │ free │ run:16 seq created shard+weight? id stamp [weight:4] │ run:16 …  │ free
+//                 begin                                                           end
+//
+// Numbers are of variable length and counted from the first task that the window got, so what is
+// close together is short, and nothing is too large. Tasks are found by looking at all before them:
+// windows are kept short (kTasksMax) by whoever fills them.
 class Window {
  public:
-  bool empty() const { return first_ == tasks_.size(); }
-  size_t size() const { return tasks_.size() - first_; }
-  const Numbered& front() const { return tasks_[first_]; }
-  const Numbered& back() const { return tasks_.back(); }
+  static constexpr size_t kTasksMax = 1024;
 
-  void push_back(const Numbered& task) { tasks_.push_back(task); }
-  void pop_front() {
-    ++first_;
-    if (first_ == tasks_.size()) {
-      tasks_.clear();
-      first_ = 0;
-    } else if (first_ >= 64 && first_ * 2 >= tasks_.size()) {
-      tasks_.erase(tasks_.begin(), tasks_.begin() + static_cast<std::ptrdiff_t>(first_));
-      first_ = 0;
-    }
-  }
-  void insert(const Numbered& task) { tasks_.insert(find(task.seq), task); }
-  bool erase(TaskSeq seq) {
-    const auto found = find(seq);
-    if (found == tasks_.end() || found->seq != seq) return false;
-    tasks_.erase(found);
-    if (empty()) {
-      tasks_.clear();
-      first_ = 0;
-    }
-    return true;
-  }
+  bool empty() const { return block_ == nullptr; }
+  size_t size() const { return block_ == nullptr ? 0 : header().count; }
+  Numbered front() const;
+
+  // After all others.
+  void push_back(const Numbered& task);
+  void pop_front();
+  void insert(const Numbered& task);
+  bool erase(TaskSeq seq);
+  // Keeps the first `count` and gives the number of the last of them. At least one is kept.
+  TaskSeq trim(size_t count);
   // How many stand before this number.
-  size_t before(TaskSeq seq) { return static_cast<size_t>(find(seq) - tasks_.begin()) - first_; }
+  size_t before(TaskSeq seq) const;
+
+  // Asks the processor for the first task, which will be wanted soon.
+  void fetch() const { __builtin_prefetch(block_.get()); }
 
  private:
-  std::vector<Numbered>::iterator find(TaskSeq seq) {
-    return std::lower_bound(tasks_.begin() + static_cast<std::ptrdiff_t>(first_), tasks_.end(), seq,
-                            [](const Numbered& task, TaskSeq wanted) { return task.seq < wanted; });
-  }
+  struct Header {
+    uint32_t count;
+    uint32_t begin;  // of the first task and behind the last one, in bytes from the block's begin
+    uint32_t end;
+    uint32_t capacity;
+    uint64_t base_seq;
+    TimeNs base_created;
+  };
+  static constexpr size_t kRecordMax = 16 + 10 + 10 + 4 + 10 + 10 + 4;
 
-  std::vector<Numbered> tasks_;
-  size_t first_ = 0;
+  Header& header() { return *reinterpret_cast<Header*>(block_.get()); }
+  const Header& header() const { return *reinterpret_cast<const Header*>(block_.get()); }
+  uint32_t encode(const Numbered& task, char* to) const;
+  // Reads a task, or only its number, and gives where the next one begins.
+  uint32_t decode(uint32_t at, Numbered* task) const;
+  uint32_t skip(uint32_t at, TaskSeq* seq) const;
+  // The first task that does not stand before this number; and how many do.
+  std::pair<uint32_t, size_t> find(TaskSeq seq) const;
+  void begin_at(const Numbered& task);
+  void move_to(size_t capacity);
+  void remove(uint32_t from, uint32_t to);
+
+  std::unique_ptr<char[]> block_;
 };
 
 }  // namespace fairlead::queue

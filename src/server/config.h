@@ -54,7 +54,7 @@ struct Config {
     std::string transition = "drain";
     uint32_t client_weight_max = 1000;
     std::string client_weights = "honour";
-    size_t tasks_in_memory_max = 128 * 1024;
+    size_t tasks_in_memory_max = 512 * 1024;
 
     queue::Settings settings() const;
   };

@@ -2,6 +2,7 @@
 #include "api/temporal/reflection.h"
 #include "base/wire.h"
 #include "google/protobuf/descriptor.h"
+#include "queue/task_queue.h"
 
 namespace fairlead::api::queues {
 namespace {
@@ -260,6 +261,41 @@ TEST_F(QueuesTest, APageMayEndWithTheTasksWithoutAKey) {
   }
   EXPECT_EQ(seen, "[][a]");
   EXPECT_EQ(engine.key_lists.requests[1].max, 3u);
+}
+
+// The same with a real queue behind it, from the first page to the last: every key comes once, the
+// unkeyed group among them, whether it waits or not, and then the list ends.
+TEST_F(QueuesTest, PagesOfOneKeyComeToAnEnd) {
+  struct NoRows : queue::Backlog {
+    std::vector<queue::Numbered> read(uint32_t, const std::string&, TaskSeq, size_t) override {
+      return {};
+    }
+  };
+  engine.key_lists.holds = true;
+  const std::vector<std::vector<std::string>> cases{{""}, {"", "a"}, {"", "a", "b"}, {"a", "b"}};
+  for (const auto& names : cases) {
+    for (int page_size = 1; page_size <= 3; ++page_size) {
+      NoRows rows;
+      queue::TaskQueue waiting(&rows, {});
+      for (const auto& name : names) waiting.add(waiting.reserve(3, name), {}, kNow);
+      auto request = about_orders<v1::ListKeysRequest>("order: ORDER_NAME");
+      request.set_page_size(page_size);
+      std::vector<std::string> seen;
+      size_t pages = 0;
+      do {
+        ASSERT_LE(++pages, names.size()) << "the list has no end";
+        const auto made = call(path("ListKeys"), request);
+        const auto& asked = engine.key_lists.requests.back();
+        engine.key_lists.held.back()(
+            shard::KeysView{waiting.list_keys(asked.after, asked.max, kNow), waiting.keys(), 0});
+        v1::ListKeysResponse list;
+        ASSERT_TRUE(list.ParseFromString(made->answer));
+        for (const auto& key : list.keys()) seen.push_back(key.key());
+        request.set_next_page_token(list.next_page_token());
+      } while (!request.next_page_token().empty());
+      EXPECT_EQ(seen, names) << "pages of " << page_size;
+    }
+  }
 }
 
 TEST_F(QueuesTest, NamedKeysAreAskedForByName) {
