@@ -341,6 +341,24 @@ TEST(TaskQueue, CapsHoldAcrossRestarts) {
 
 // Old tasks first, in their old order, and before any new one however urgent: what the documents
 // promise for switching fairness on and off.
+// Another thread erases a row and tells of it a moment later; meanwhile the line may be read.
+TEST(TaskQueue, ANewOrderBeginsWhenTheOldBacklogWasFoundMissing) {
+  Settings settings;
+  settings.tasks_in_memory_max = 1;
+  QueueBench bench(settings);
+  std::vector<Place> old;
+  for (int i = 0; i < 6; ++i) old.push_back(bench.add("a"));
+  bench.change_rules([](Rules& rules) { rules.set_fairness(Rules::OFF); });
+  ASSERT_EQ(bench.queue->rules().epochs_size(), 2);
+  for (const auto& place : old) bench.disk.tasks.erase({place.level, place.key, place.seq});
+  while (bench.start().has_value()) {
+  }
+  for (const auto& place : old) bench.queue->remove(place, bench.now);
+  bench.add("b");
+  EXPECT_TRUE(bench.start().has_value());
+  EXPECT_EQ(bench.queue->rules().epochs_size(), 1) << "the old order has nothing left";
+}
+
 TEST(TaskQueue, ANewOrderBeginsWhenTheOldBacklogIsGone) {
   QueueBench bench;
   bench.change_rules([](Rules& rules) { rules.set_fairness(Rules::OFF); });

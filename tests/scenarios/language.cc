@@ -59,15 +59,15 @@ std::vector<Scenario> read_scenarios(const std::string& file, std::string_view t
       if (scenarios.empty() || scenarios.back().lines.empty()) {
         throw Wrong(absl::StrCat(file, ":", number, ": a complaint about no line"));
       }
-      scenarios.back().lines.back().complaint =
-          std::string(absl::StripAsciiWhitespace(line.substr(2)));
+      const std::string complaint = line.substr(2);
+      scenarios.back().lines.back().complaint = std::string(absl::StripAsciiWhitespace(complaint));
       continue;
     }
     const auto words = split(line);
     if (words.empty()) continue;
     if (words[0] == "scenario") {
-      const auto title = absl::StripAsciiWhitespace(line.substr(words[0].size()));
-      scenarios.push_back({file, number, std::string(title), {}});
+      const std::string rest = line.substr(words[0].size());
+      scenarios.push_back({file, number, std::string(absl::StripAsciiWhitespace(rest)), {}});
       continue;
     }
     if (scenarios.empty()) {
