@@ -145,14 +145,19 @@ func (s stage) eventNames(run client.WorkflowRun) (names []string) {
 	return names
 }
 
+// until waits for what only the server can tell, with a generous bound.
+func (s stage) until(what string, isSo func() bool) {
+	s.Helper()
+	for deadline := time.Now().Add(waitMax); !isSo(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.Fatalf("it never came so far that %s", what)
+		}
+	}
+}
+
 func (s stage) untilEvent(run client.WorkflowRun, name string) {
 	s.Helper()
-	for deadline := time.Now().Add(waitMax); !contains(s.eventNames(run), name); {
-		if time.Now().After(deadline) {
-			s.Fatalf("the history never showed %s", name)
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	s.until("the history shows "+name, func() bool { return contains(s.eventNames(run), name) })
 }
 
 func (s stage) status(run client.WorkflowRun) enumspb.WorkflowExecutionStatus {
