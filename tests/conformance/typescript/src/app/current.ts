@@ -4,6 +4,7 @@ import type * as activities from './activities';
 import { goOn, ticket } from './messages';
 
 export * from './activityWorkflows';
+export * from './childWorkflows';
 export * from './messageWorkflows';
 export * from './turns';
 

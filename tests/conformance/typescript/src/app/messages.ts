@@ -4,6 +4,7 @@ import { defineQuery, defineSignal } from '@temporalio/workflow';
 export const deliver = defineSignal<[letter: string]>('deliver');
 export const close = defineSignal('close');
 export const wake = defineSignal('wake');
+export const leave = defineSignal('leave');
 export const goOn = defineSignal('goOn');
 
 export const count = defineQuery<number>('count');

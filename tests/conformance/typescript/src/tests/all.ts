@@ -4,5 +4,8 @@ import './activityTimeouts';
 import './messages';
 import './endings';
 import './startOptions';
+import './chains';
+import './children';
+import './neighbours';
 import './dispatchOrder';
 import './replay';

@@ -1,20 +1,11 @@
 // Histories that outlive the worker that made them: restarts, patches, replays, great length.
 import assert from 'node:assert/strict';
-import { WorkflowHandle } from '@temporalio/client';
-import { Worker } from '@temporalio/worker';
 import * as activities from '../app/activities';
 import { hello, manyActivities } from '../app/activityWorkflows';
 import { journey } from '../app/current';
 import { inbox } from '../app/messageWorkflows';
 import { close, count, deliver, goOn, ticket } from '../app/messages';
-import { bundlePath } from '../bundle';
-import { eventNames, scenario, untilEvent } from './support';
-
-/** Rejects when today's code does not do what the history says. */
-async function replay(handle: WorkflowHandle): Promise<void> {
-  const workflowBundle = { codePath: bundlePath('current') };
-  await Worker.runReplayHistory({ workflowBundle }, await handle.fetchHistory(), handle.workflowId);
-}
+import { eventNames, replay, scenario, untilEvent } from './support';
 
 scenario('a waiting workflow goes on under a new worker', async (stage) => {
   const handle = await stage.start(inbox);

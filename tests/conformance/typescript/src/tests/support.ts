@@ -88,13 +88,23 @@ export async function eventNames(handle: WorkflowHandle): Promise<string[]> {
   return (await events(handle)).map(nameOf);
 }
 
-/** Waits until the history shows an event, with a generous bound. */
-export async function untilEvent(handle: WorkflowHandle, name: string): Promise<void> {
+/** Waits for a condition that only the server can tell, with a generous bound. */
+export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
   const deadline = Date.now() + waitMs;
-  while (!(await eventNames(handle)).includes(name)) {
-    assert.ok(Date.now() < deadline, `the history never showed ${name}`);
+  while (!(await isSo())) {
+    assert.ok(Date.now() < deadline, `it never came so far that ${what}`);
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
+}
+
+export async function untilEvent(handle: WorkflowHandle, name: string): Promise<void> {
+  await until(`the history shows ${name}`, async () => (await eventNames(handle)).includes(name));
+}
+
+/** Rejects when today's code does not do what the history says. */
+export async function replay(handle: WorkflowHandle): Promise<void> {
+  const workflowBundle = { codePath: bundlePath('current') };
+  await Worker.runReplayHistory({ workflowBundle }, await handle.fetchHistory(), handle.workflowId);
 }
 
 /** Returns the error that a promise is expected to end with. */
