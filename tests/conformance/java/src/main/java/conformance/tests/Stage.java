@@ -2,6 +2,7 @@ package conformance.tests;
 
 import conformance.app.Activities;
 import conformance.app.ActivityWorkflows;
+import conformance.app.ChildWorkflows;
 import conformance.app.MessageWorkflows;
 import conformance.app.TurnWorkflows;
 import io.temporal.api.enums.v1.WorkflowExecutionStatus;
@@ -21,6 +22,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 
 /** One test's task queue and workflow id, so that no run of a test meets another run. */
 final class Stage {
@@ -38,6 +40,15 @@ final class Stage {
     ActivityWorkflows.CompleteElsewhereImpl.class,
     ActivityWorkflows.ReadPrioritiesImpl.class,
     ActivityWorkflows.ManyActivitiesImpl.class,
+    ChildWorkflows.DelegateGreetingImpl.class,
+    ChildWorkflows.DelegateOrderImpl.class,
+    ChildWorkflows.DelegateNapImpl.class,
+    ChildWorkflows.LeaveChildrenImpl.class,
+    ChildWorkflows.RunRelayImpl.class,
+    ChildWorkflows.DelegateRelayImpl.class,
+    ChildWorkflows.WriteToChildImpl.class,
+    ChildWorkflows.WriteToNeighbourImpl.class,
+    ChildWorkflows.CancelNeighbourImpl.class,
     TurnWorkflows.RunErrandsImpl.class,
     MessageWorkflows.InboxImpl.class,
     MessageWorkflows.NapImpl.class,
@@ -140,15 +151,19 @@ final class Stage {
         .toList();
   }
 
-  /** Waits until the history shows an event, with a generous bound. */
-  void untilEvent(WorkflowStub run, String event) throws InterruptedException {
+  /** Waits for a condition that only the server can tell, with a generous bound. */
+  void until(String what, BooleanSupplier isSo) throws InterruptedException {
     var deadline = Instant.now().plus(WAIT_MAX);
-    while (!eventNames(run).contains(event)) {
+    while (!isSo.getAsBoolean()) {
       if (Instant.now().isAfter(deadline)) {
-        throw new AssertionError("the history never showed " + event);
+        throw new AssertionError("it never came so far that " + what);
       }
       Thread.sleep(50);
     }
+  }
+
+  void untilEvent(WorkflowStub run, String event) throws InterruptedException {
+    until("the history shows " + event, () -> eventNames(run).contains(event));
   }
 
   WorkflowExecutionStatus status(WorkflowStub run) {
