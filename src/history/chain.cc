@@ -22,15 +22,18 @@ bool has_expired(const model::RunState& state, TimeNs at) {
   return state.execution_expiration_ns() != 0 && state.execution_expiration_ns() <= at;
 }
 
+// A workflow that does nothing but begin again would otherwise keep a worker busy for nothing.
+DurationNs spaced(Transaction& tx, const model::RunState& state, DurationNs backoff) {
+  const DurationNs lived = std::max<DurationNs>(0, tx.now - state.execution_ns());
+  return std::max(backoff, tx.limits.continue_as_new_spacing - lived);
+}
+
 Successor continue_as_new(Transaction& tx, const model::RunState& state,
                           const model::ContinueAsNew& next) {
   Successor successor;
   successor.initiator =
       next.initiator() == model::INITIATOR_UNSPECIFIED ? model::BY_WORKFLOW : next.initiator();
-  // A workflow that does nothing but continue would otherwise keep a worker busy for nothing.
-  const DurationNs lived = std::max<DurationNs>(0, tx.now - state.execution_ns());
-  successor.backoff =
-      next.backoff_ns() + std::max<DurationNs>(0, tx.limits.continue_as_new_spacing - lived);
+  successor.backoff = spaced(tx, state, next.backoff_ns());
   return successor;
 }
 
@@ -50,7 +53,7 @@ std::optional<Successor> retry(Transaction& tx, const model::RunState& state,
   Successor successor;
   successor.initiator = model::BY_RETRY;
   successor.attempt = state.attempt() + 1;
-  successor.backoff = decision.interval;
+  successor.backoff = spaced(tx, state, decision.interval);
   return successor;
 }
 

@@ -83,6 +83,16 @@ TEST(Chain, KeepsTheStartsOfItsRunsApart) {
   EXPECT_EQ(bench.successor->backoff, 700 * kMillisecond);
 }
 
+TEST(Chain, KeepsRetriesApartToo) {
+  Bench fresh;
+  retry_twice(fresh);
+  fresh.run.state.mutable_retry_policy()->set_initial_interval_ns(50 * kMillisecond);
+  auto bench = at_work(std::move(fresh));
+  bench.now += 300 * kMillisecond;
+  ASSERT_TRUE(bench.complete_task({fail_workflow()}));
+  EXPECT_EQ(bench.successor->backoff, 700 * kMillisecond);
+}
+
 TEST(Chain, RetriesAFailedRunUntilItsAttemptsAreUsedUp) {
   Bench fresh;
   retry_twice(fresh);

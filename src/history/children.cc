@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "history/activity.h"
+#include "history/lifecycle.h"
 
 namespace fairlead::history {
 
@@ -84,6 +85,9 @@ void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_c
   auto asked = std::move(*draft.mutable_child_initiated());
   asked.set_workflow_task_completed_id(workflow_task_completed_id);
   if (asked.task_queue().empty()) asked.set_task_queue(state.task_queue());
+  asked.set_task_timeout_ns(effective_task_timeout(
+      tx.limits, asked.task_timeout_ns(),
+      asked.run_timeout_ns() != 0 ? asked.run_timeout_ns() : asked.execution_timeout_ns()));
 
   model::ChildState child;
   for (auto* shown : {draft.mutable_child_initiated(), child.mutable_initiated()}) {

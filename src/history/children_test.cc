@@ -68,6 +68,7 @@ TEST(Children, AreAskedToStartByLetter) {
   const auto& start = letter.start_child();
   EXPECT_EQ(start.child().start_door(), "the child's input");
   EXPECT_EQ(start.child().task_queue(), "orders");
+  EXPECT_EQ(bench.events.back().child_initiated().task_timeout_ns(), 10 * kSecond);
   EXPECT_EQ(start.child().priority().priority_key(), 2);
   EXPECT_EQ(start.child().priority().fairness_key(), "tenant") << "each field on its own";
   EXPECT_EQ(start.parent().run().run_id(), "run-1");

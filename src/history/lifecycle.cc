@@ -54,6 +54,11 @@ void fill_in(const model::RunState& state, model::ContinueAsNew* next) {
 
 }  // namespace
 
+DurationNs effective_task_timeout(const Limits& limits, DurationNs asked, DurationNs run_timeout) {
+  const DurationNs timeout = asked > 0 ? asked : limits.workflow_task_timeout;
+  return shorter(std::min(timeout, limits.workflow_task_timeout_max), run_timeout);
+}
+
 void start_run(Transaction& tx, const Beginning& beginning) {
   auto& state = tx.state();
   FL_ASSERT(state.next_event_id() == 1, "a run begins once");
@@ -68,10 +73,8 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   state.set_task_attempt(1);
   state.set_execution_ns(add_saturated(tx.now, delay));
   state.set_run_timeout_ns(shorter(state.run_timeout_ns(), state.execution_timeout_ns()));
-  const DurationNs asked =
-      state.task_timeout_ns() > 0 ? state.task_timeout_ns() : tx.limits.workflow_task_timeout;
   state.set_task_timeout_ns(
-      shorter(std::min(asked, tx.limits.workflow_task_timeout_max), state.run_timeout_ns()));
+      effective_task_timeout(tx.limits, state.task_timeout_ns(), state.run_timeout_ns()));
   if (state.execution_timeout_ns() > 0 && state.execution_expiration_ns() == 0) {
     state.set_execution_expiration_ns(
         round_up_to_ms(add_saturated(tx.now, state.execution_timeout_ns())));
@@ -159,12 +162,7 @@ void close_run(Transaction& tx, model::Event closing) {
     successor->run_id = tx.successor_run_id;
     successor->closing = closing;
     state.set_next_run_id(successor->run_id);
-    auto* closed = closing.mutable_workflow_closed();
-    closed->set_new_run_id(successor->run_id);
-    if (kind == model::WORKFLOW_CONTINUED_AS_NEW) {
-      closed->set_backoff_ns(successor->backoff);
-      closed->set_initiator(successor->initiator);
-    }
+    closing.mutable_workflow_closed()->set_new_run_id(successor->run_id);
   }
   auto* next = closing.mutable_workflow_closed()->mutable_next();
   next->clear_start_door();

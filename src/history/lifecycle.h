@@ -17,6 +17,9 @@ struct Beginning {
 };
 void start_run(Transaction& tx, const Beginning& beginning);
 
+// The timeout of a run's workflow tasks, given what was asked for.
+DurationNs effective_task_timeout(const Limits& limits, DurationNs asked, DurationNs run_timeout);
+
 absl::Status signal_run(Transaction& tx, std::string door, std::string envelope,
                         const model::Origin* origin = nullptr);
 void request_cancel(Transaction& tx, std::string door, std::string envelope,

@@ -27,7 +27,7 @@ struct Limits {
   DurationNs workflow_task_timeout = 10 * kSecond;
   DurationNs workflow_task_timeout_max = 120 * kSecond;
   DurationNs workflow_task_heartbeat = 30 * kMinute;
-  DurationNs continue_as_new_spacing = kSecond;  // between the starts of two runs of a chain
+  DurationNs continue_as_new_spacing = kSecond;  // at least, between the starts of two runs
 };
 
 }  // namespace fairlead::history

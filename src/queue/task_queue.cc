@@ -205,7 +205,10 @@ void TaskQueue::remove(const Place& place, TimeNs now) {
     return;
   }
   const uint32_t key = find_key(place.key);
-  if (key == kNone || keys_[key].lines[place.level - 1] == kNone) return;
+  if (key == kNone || keys_[key].lines[place.level - 1] == kNone) {
+    leave_epoch(place.level, seq);  // found missing, and then its line had nothing left
+    return;
+  }
   const Member member = keys_[key].lines[place.level - 1];
   auto& owner = level(place.level);
   auto& line = owner.lines[member];
@@ -214,7 +217,8 @@ void TaskQueue::remove(const Place& place, TimeNs now) {
   } else if (line.beyond > 0) {
     set_beyond(line, line.beyond - 1);
   } else {
-    return;  // it was found missing when its rows were read
+    leave_epoch(place.level, seq);  // found missing when its rows were read
+    return;
   }
   --size_;
   --owner.waiting;

@@ -201,7 +201,6 @@ void Shard::receive_parent_closed(const Sender& sender, const model::Letter& let
         if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL) {
           model::Origin origin;
           *origin.mutable_run() = body.parent();
-          origin.set_initiated_id(body.initiated_id());
           history::request_cancel(tx, "", "", &origin);
         } else {
           history::terminate_by_server(tx, kByParent);

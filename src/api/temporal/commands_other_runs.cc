@@ -123,6 +123,7 @@ absl::Status continue_as_new(Command& command, const Context& context, model::Ev
   door.unsafe_arena_set_allocated_failure(asked.unsafe_arena_release_failure());
   door.unsafe_arena_set_allocated_last_completion_result(
       asked.unsafe_arena_release_last_completion_result());
+  door.set_inherit_build_id(asked.inherit_build_id());
   door.unsafe_arena_set_allocated_header(asked.unsafe_arena_release_header());
   door.unsafe_arena_set_allocated_memo(asked.unsafe_arena_release_memo());
   door.unsafe_arena_set_allocated_search_attributes(asked.unsafe_arena_release_search_attributes());

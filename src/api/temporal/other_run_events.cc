@@ -30,8 +30,11 @@ void continued_as_new(Writer& writer, const model::WorkflowClosed& known) {
   writer.duration(A::kWorkflowRunTimeoutFieldNumber, known.next().run_timeout_ns());
   writer.duration(A::kWorkflowTaskTimeoutFieldNumber, known.next().task_timeout_ns());
   writer.integer(A::kWorkflowTaskCompletedEventIdFieldNumber, known.workflow_task_completed_id());
-  writer.duration(A::kBackoffStartIntervalFieldNumber, known.backoff_ns());
-  writer.integer(A::kInitiatorFieldNumber, known.initiator());
+  // As the command has it: how the run really went on is in the next one's first event.
+  if (known.next().backoff_ns() != 0) {
+    writer.duration(A::kBackoffStartIntervalFieldNumber, known.next().backoff_ns());
+  }
+  writer.integer(A::kInitiatorFieldNumber, known.next().initiator());
 }
 
 void child_initiated(Writer& writer, const model::ChildInitiated& known) {
@@ -102,7 +105,6 @@ void external_initiated(Writer& writer, const model::ExternalEvent& known) {
 template <typename A>
 void external_failed(Writer& writer, const model::ExternalEvent& known) {
   writer.integer(A::kCauseFieldNumber, known.failed_cause());
-  writer.integer(A::kWorkflowTaskCompletedEventIdFieldNumber, known.workflow_task_completed_id());
   about_external<A>(writer, known);
   writer.integer(A::kInitiatedEventIdFieldNumber, known.initiated_id());
 }

@@ -20,8 +20,8 @@ std::string child(const std::string& kind, const std::string& more = "") {
 
 TEST(OtherRunEvents, ContinuedAsNew) {
   expect_event(R"(kind: WORKFLOW_CONTINUED_AS_NEW workflow_closed {
-      workflow_task_completed_id: 4 new_run_id: "r2" backoff_ns: 1000000000 initiator: BY_WORKFLOW
-      next { workflow_type: "order" task_queue: "q" run_timeout_ns: 2000000000 } })",
+      workflow_task_completed_id: 4 new_run_id: "r2"
+      next { backoff_ns: 1000000000 initiator: BY_CRON workflow_type: "order" task_queue: "q" run_timeout_ns: 2000000000 } })",
                bytes_of<WorkflowExecutionContinuedAsNewEventAttributes>(
                    "input { payloads { data: '1' } } memo {}"),
                R"(workflow_execution_continued_as_new_event_attributes {
@@ -29,7 +29,7 @@ TEST(OtherRunEvents, ContinuedAsNew) {
       workflow_type { name: "order" } task_queue { name: "q" kind: TASK_QUEUE_KIND_NORMAL }
       workflow_run_timeout { seconds: 2 } workflow_task_timeout {}
       workflow_task_completed_event_id: 4 backoff_start_interval { seconds: 1 }
-      initiator: CONTINUE_AS_NEW_INITIATOR_WORKFLOW })");
+      initiator: CONTINUE_AS_NEW_INITIATOR_CRON_SCHEDULE })");
 }
 
 TEST(OtherRunEvents, ChildInitiated) {
@@ -93,7 +93,7 @@ TEST(OtherRunEvents, SignalsAndCancelRequestsToOthers) {
           shown + "}");
   expect_event("kind: SIGNAL_EXTERNAL_FAILED " + known + "initiated_id: 5 failed_cause: 1 }", "",
                "signal_external_workflow_execution_failed_event_attributes { initiated_event_id: 5 "
-               "workflow_task_completed_event_id: 4 cause: "
+               "cause: "
                "SIGNAL_EXTERNAL_WORKFLOW_EXECUTION_FAILED_CAUSE_EXTERNAL_WORKFLOW_EXECUTION_NOT_"
                "FOUND " +
                    shown + "}");
