@@ -8,6 +8,7 @@
 #include <map>
 #include <queue>
 
+#include "absl/container/btree_map.h"
 #include "base/random.h"
 #include "queue/ideal.h"
 #include "queue/task_queue.h"
@@ -19,20 +20,28 @@ namespace {
 using queue::TaskQueue;
 using Rules = model::QueueRules;
 
-// Nothing is on disk: the queue is told to keep all of its tasks in memory.
-class NoRows : public queue::Backlog {
+// What a server has on disk: the waiting tasks, line by line. The queue itself keeps the first
+// ones.
+class Rows : public queue::Backlog {
  public:
-  std::vector<queue::Numbered> read(uint32_t, const std::string&, TaskSeq, size_t) override {
-    return {};
+  void put(const queue::Place& place, const queue::Task& task) {
+    lines_[{place.level, place.key}].emplace(place.seq, task);
   }
-};
+  void erase(const queue::Place& place) { lines_[{place.level, place.key}].erase(place.seq); }
 
-queue::Settings settings() {
-  queue::Settings settings;
-  // Chance may send a few more than a plan lets one expect.
-  settings.tasks_in_memory_max = 2 * static_cast<size_t>(kTasksMax);
-  return settings;
-}
+  std::vector<queue::Numbered> read(uint32_t level, const std::string& key, TaskSeq from,
+                                    size_t max) override {
+    std::vector<queue::Numbered> found;
+    const auto& line = lines_[{level, key}];
+    for (auto at = line.lower_bound(from); at != line.end() && found.size() < max; ++at) {
+      found.push_back({at->first, at->second});
+    }
+    return found;
+  }
+
+ private:
+  absl::btree_map<std::pair<uint32_t, std::string>, absl::btree_map<TaskSeq, queue::Task>> lines_;
+};
 
 // Time begins here. Not at zero: to the queue, zero is "never".
 constexpr TimeNs kStart = 1'000'000 * kSecond;
@@ -41,8 +50,7 @@ constexpr int64_t kSamples = 240;
 
 class Simulation {
  public:
-  explicit Simulation(const Plan& plan)
-      : plan_(plan), random_(plan.seed), queue_(&rows_, settings()) {}
+  explicit Simulation(const Plan& plan) : plan_(plan), random_(plan.seed), queue_(&rows_, {}) {}
 
   Result run() {
     queue_.set_rules(plan_.rules, now_);
@@ -155,6 +163,7 @@ class Simulation {
     queue::Task task;
     task.created_ns = now_;
     task.weight = static_cast<float>(line.weight_asked);
+    rows_.put(place, task);
     queue_.add(place, task, now_);
     ++line.result.arrived;
     line.waiting.push_back(now_);
@@ -233,6 +242,7 @@ class Simulation {
     while (running_ < workers_) {
       const auto picked = queue_.pick(now_);
       if (!picked.has_value()) return;
+      rows_.erase(picked->place);
       queue_.started(picked->place, now_);
       queue_.take_rows();
       const size_t index = line_at(picked->place);
@@ -353,7 +363,7 @@ class Simulation {
 
   const Plan& plan_;
   Random random_;
-  NoRows rows_;
+  Rows rows_;
   TaskQueue queue_;
   TimeNs now_ = kStart;
   std::vector<Line> lines_;

@@ -43,6 +43,18 @@ TEST(Simulation, FiveThreeTwoIsHalfThreeTenthsAndAFifth) {
   EXPECT_NEAR(result.busy, 1, 1e-9);
 }
 
+// More than a queue keeps of a line in memory.
+TEST(Simulation, ALongLineComesToItsEnd) {
+  const auto result = run(R"(
+duration_s = 700
+workers = 10
+[[keys]]
+name = "big"
+backlog = 5000
+)");
+  EXPECT_EQ(result.keys[0].dispatched, 5000);
+}
+
 // The ideal is the fair one whatever the order: it shows what first come, first served costs.
 TEST(Simulation, WithoutFairnessTheFirstInLineTakesItAll) {
   const auto result = run(std::string("queue.fairness = \"off\"\n") + kTiers);
