@@ -147,7 +147,8 @@ void Shard::read_history(HistoryRequest request, Reply<HistoryPage> reply) {
             waited->waiters.erase(waited->waiters.begin() + static_cast<std::ptrdiff_t>(i));
             HistoryPage page;
             page.run_id = waited->run.state.run_id();
-            page.is_open = waited->run.is_open();
+            // What a step under way has decided is not so yet: the reader comes again for it.
+            page.is_open = waited->is_locked || waited->run.is_open();
             page.next_event = waiter.request.from_event;
             waiter.reply(std::move(page));
             return;
