@@ -139,6 +139,9 @@ void offer_activity(Transaction& tx, model::ActivityState& activity) {
 }
 
 void schedule_activity(Transaction& tx, model::Event draft) {
+  const bool is_eager = draft.activity_scheduled().eager() &&
+                        draft.activity_scheduled().task_queue() == tx.state().task_queue();
+  draft.mutable_activity_scheduled()->clear_eager();
   model::ActivityState activity;
   *activity.mutable_scheduled() = draft.activity_scheduled();
   const int64_t id = tx.append(std::move(draft));
@@ -148,6 +151,7 @@ void schedule_activity(Transaction& tx, model::Event draft) {
   activity.set_scheduled_ns(tx.now);
   tx.run().add_loaded(std::move(activity));
   offer_activity(tx, tx.run().activities[id]);
+  tx.offers().back().is_eager = is_eager;
 }
 
 const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id, uint64_t stamp,

@@ -20,6 +20,10 @@ class Codec {
   // ends it.
   virtual model::ContinueAsNew begin_again(std::string_view first_event,
                                            const model::Event& closing) const = 0;
+  // The request for an update, with the id that the engine has given it.
+  virtual std::string name_update(std::string_view request, const std::string& id) const = 0;
+  // How an update ended, out of its completed event as it was appended.
+  virtual std::string update_outcome(std::string_view completed_event) const = 0;
   // How a parent's event about the end of its child begins.
   virtual std::string tell_parent(const model::Event& closing) const = 0;
 };

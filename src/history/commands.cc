@@ -21,9 +21,10 @@ bool is_closing(model::EventKind kind) {
 // What the commands before the one being looked at will have changed.
 class Foresight {
  public:
-  Foresight(const Run& run, const Limits& limits)
+  Foresight(const Run& run, const Limits& limits, bool has_news)
       : run_(run),
         limits_(limits),
+        has_news_(has_news),
         activities_(static_cast<int64_t>(run.activities.size())),
         children_(static_cast<int64_t>(run.children.size())),
         buffered_(run.state.buffered_size()) {
@@ -51,8 +52,16 @@ class Foresight {
                      "pending signals to external workflows", &signals_, limits_.pending_signals);
       case model::CANCEL_EXTERNAL_INITIATED:
         return cancel_external(command->external_event());
+      case model::UPDATE_ACCEPTED:
+        return accept_update(command->update_event().update_id());
+      case model::UPDATE_COMPLETED:
+        return complete_update(command->update_event().update_id());
+      case model::UPDATE_REJECTED:
+        return is_accepted(command->update_event().update_id())
+                   ? bad_update(command->update_event().update_id(), "was accepted already")
+                   : std::nullopt;
       default:
-        if (is_closing(command->kind()) && buffered_ > 0) {
+        if (is_closing(command->kind()) && (buffered_ > 0 || has_news_)) {
           return CommandRefusal{FailedCause::kUnhandledCommand, "UnhandledCommand"};
         }
         return std::nullopt;
@@ -132,6 +141,29 @@ class Foresight {
                           absl::StrCat("BadCancelTimerAttributes: timer ", id, " is not pending")};
   }
 
+  bool is_accepted(const std::string& id) const {
+    return run_.updates.contains(id) || new_updates_.contains(id);
+  }
+  static std::optional<CommandRefusal> bad_update(const std::string& id, const char* what) {
+    return CommandRefusal{
+        FailedCause::kBadUpdateMessage,
+        absl::StrCat("BadUpdateWorkflowExecutionMessage: update ", id, " ", what)};
+  }
+  std::optional<CommandRefusal> accept_update(const std::string& id) {
+    if (is_accepted(id)) return bad_update(id, "was accepted already");
+    new_updates_.insert(id);
+    return std::nullopt;
+  }
+  std::optional<CommandRefusal> complete_update(const std::string& id) {
+    const auto found = run_.updates.find(id);
+    const bool is_complete = found != run_.updates.end() && found->second.completed_id() != 0;
+    if (!is_accepted(id)) return bad_update(id, "is completed and was not accepted");
+    if (is_complete || !completed_updates_.insert(id).second) {
+      return bad_update(id, "was completed already");
+    }
+    return std::nullopt;
+  }
+
   bool finish_is_buffered(int64_t scheduled_id) const {
     return std::any_of(run_.state.buffered().begin(), run_.state.buffered().end(),
                        [&](const model::Event& event) {
@@ -149,6 +181,7 @@ class Foresight {
 
   const Run& run_;
   const Limits& limits_;
+  bool has_news_;
   int64_t activities_;
   int64_t children_;
   int64_t signals_ = 0;
@@ -159,6 +192,8 @@ class Foresight {
   absl::flat_hash_set<std::string> new_timers_;
   absl::flat_hash_set<std::string> canceled_timers_;
   absl::flat_hash_set<std::string> new_children_;
+  absl::flat_hash_set<std::string> new_updates_;
+  absl::flat_hash_set<std::string> completed_updates_;
 };
 
 void cancel_activity_command(Transaction& tx, int64_t scheduled_id, int64_t completed_id) {
@@ -208,6 +243,23 @@ void cancel_timer_command(Transaction& tx, model::Event draft, int64_t completed
   tx.append(std::move(draft));
 }
 
+// What the worker says of an update. A rejected one leaves no event: only those who wait hear of
+// it.
+void answer_update(Transaction& tx, model::Event draft) {
+  auto* about = draft.mutable_update_event();
+  const std::string id = about->update_id();
+  const auto kind = draft.kind();
+  tx.update_changes().push_back({id, kind, std::move(*about->mutable_outcome())});
+  if (kind == model::UPDATE_REJECTED) return;
+  auto& update = tx.run().updates[id];
+  update.set_update_id(id);
+  if (kind == model::UPDATE_COMPLETED) about->set_accepted_id(update.accepted_id());
+  const int64_t event_id = tx.append(std::move(draft));
+  kind == model::UPDATE_ACCEPTED ? update.set_accepted_id(event_id)
+                                 : update.set_completed_id(event_id);
+  tx.run().touched_updates.insert(id);
+}
+
 void upsert(google::protobuf::Map<std::string, std::string>* fields, const model::Event& draft) {
   for (const auto& [key, value] : draft.command_recorded().upserts()) {
     if (value.empty()) {
@@ -241,6 +293,11 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
     case model::CANCEL_EXTERNAL_INITIATED:
       initiate_external(tx, std::move(draft), completed_id);
       return;
+    case model::UPDATE_ACCEPTED:
+    case model::UPDATE_COMPLETED:
+    case model::UPDATE_REJECTED:
+      answer_update(tx, std::move(draft));
+      return;
     case model::SEARCH_ATTRIBUTES_UPSERTED:
     case model::PROPERTIES_MODIFIED:
       upsert(kind == model::PROPERTIES_MODIFIED ? tx.state().mutable_memo()
@@ -260,9 +317,9 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
 
 }  // namespace
 
-std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
+std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits, bool has_news,
                                              std::vector<model::Event>* commands) {
-  Foresight foresight(run, limits);
+  Foresight foresight(run, limits, has_news);
   for (auto& command : *commands) {
     if (auto refusal = foresight.check(&command)) return refusal;
   }

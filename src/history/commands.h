@@ -13,8 +13,8 @@ namespace fairlead::history {
 //
 //   ACTIVITY_SCHEDULED, ACTIVITY_CANCEL_REQUESTED, TIMER_STARTED, TIMER_CANCELED, MARKER_RECORDED,
 //   SEARCH_ATTRIBUTES_UPSERTED, PROPERTIES_MODIFIED, CHILD_INITIATED, SIGNAL_EXTERNAL_INITIATED,
-//   CANCEL_EXTERNAL_INITIATED, and as the last one WORKFLOW_COMPLETED, WORKFLOW_FAILED,
-//   WORKFLOW_CANCELED or WORKFLOW_CONTINUED_AS_NEW.
+//   CANCEL_EXTERNAL_INITIATED, UPDATE_ACCEPTED, UPDATE_COMPLETED, UPDATE_REJECTED, and as the last
+//   one WORKFLOW_COMPLETED, WORKFLOW_FAILED, WORKFLOW_CANCELED or WORKFLOW_CONTINUED_AS_NEW.
 
 struct CommandRefusal {
   FailedCause cause = FailedCause::kUnhandledCommand;
@@ -23,7 +23,9 @@ struct CommandRefusal {
 
 // Whether all commands can be carried out, in order, given what the run has pending. Drafts are
 // normalised on the way. Nothing is changed in the run, so a refusal leaves no trace of it.
-std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
+// `has_news`: beside what is buffered, something waits that the worker has not seen; the run cannot
+// close before it has.
+std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits, bool has_news,
                                              std::vector<model::Event>* commands);
 
 // Carries out commands that were checked.

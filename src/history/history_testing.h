@@ -23,6 +23,10 @@ class PlainCodec final : public Codec {
   model::ContinueAsNew begin_again(std::string_view, const model::Event&) const override {
     return {};
   }
+  std::string name_update(std::string_view request, const std::string&) const override {
+    return std::string(request);
+  }
+  std::string update_outcome(std::string_view) const override { return ""; }
   std::string tell_parent(const model::Event& closing) const override { return closing.door(); }
 };
 
@@ -70,6 +74,7 @@ class Bench {
     run.touched_timers.clear();
     run.touched_children.clear();
     run.touched_externals.clear();
+    run.touched_updates.clear();
   }
 
   void start(Beginning beginning = {}) {
@@ -87,7 +92,7 @@ class Bench {
   // The worker completes its task with these commands, sticky if a queue is given. False if
   // refused.
   bool complete_task(std::vector<model::Event> commands = {}, const std::string& sticky = "") {
-    if (check_commands(run, limits, &commands).has_value()) return false;
+    if (check_commands(run, limits, false, &commands).has_value()) return false;
     step([&](Transaction& tx) {
       const int64_t id = complete_workflow_task(tx, "");
       tx.state().clear_sticky();

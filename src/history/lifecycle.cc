@@ -100,6 +100,7 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   started->set_continued_run_id(state.continued_run_id());
   started->set_initiator(state.initiator());
   started->set_cron_schedule(state.cron_schedule());
+  started->set_eager_accepted(beginning.eager_accepted);
   started->set_workflow_type(state.workflow_type());
   started->set_task_queue(state.task_queue());
   if (state.has_parent()) *started->mutable_parent() = state.parent();

@@ -14,6 +14,7 @@ struct Beginning {
   DurationNs start_delay = 0;  // without it a schedule says when to begin
   std::string door;
   std::string envelope;
+  bool eager_accepted = false;  // the first task goes to the caller at once
 };
 void start_run(Transaction& tx, const Beginning& beginning);
 

@@ -19,6 +19,9 @@ struct Limits {
   int64_t pending_children = 2'000;
   int64_t pending_signals = 2'000;  // to other runs
   int64_t pending_cancels = 2'000;  // of other runs
+  int64_t updates = 2'000;          // of a run
+  int64_t updates_in_flight = 10;
+  int64_t updates_in_flight_bytes = 20 << 20;
   int64_t signals = 10'000;
   int64_t buffered_events = 100;
   int64_t buffered_bytes = 2 << 20;

@@ -19,12 +19,14 @@ struct Run {
   absl::btree_map<std::string, int64_t> timer_ids;
   absl::btree_map<int64_t, model::ChildState> children;      // by initiated event id
   absl::btree_map<int64_t, model::ExternalState> externals;  // by initiated event id
+  absl::btree_map<std::string, model::UpdateState> updates;  // accepted ones, also when completed
 
   // Rows to be written (still in the map above) or erased (no longer there) with the present step.
   absl::btree_set<int64_t> touched_activities;
   absl::btree_set<int64_t> touched_timers;
   absl::btree_set<int64_t> touched_children;
   absl::btree_set<int64_t> touched_externals;
+  absl::btree_set<std::string> touched_updates;
 
   bool is_open() const { return state.status() == model::RUNNING; }
   bool has_started_task() const {
@@ -51,6 +53,7 @@ struct Run {
     timers[timer.started_id()] = std::move(timer);
   }
   void add_loaded(model::ChildState child) { children[child.initiated_id()] = std::move(child); }
+  void add_loaded(model::UpdateState update) { updates[update.update_id()] = std::move(update); }
   void add_loaded(model::ExternalState external) {
     externals[external.initiated_id()] = std::move(external);
   }

@@ -64,6 +64,8 @@ bool is_finish_kind(model::EventKind kind) { return ends_activity(kind) || ends_
 int64_t Transaction::append(model::Event event) {
   FL_ASSERT(!closed_now_, "nothing follows the closing event");
   auto& state = run_.state;
+  // Whatever is written while a task exists that has only promised its events comes after them.
+  if (state.workflow_task().speculative()) write_virtual_events(*this);
   const int64_t id = state.next_event_id();
   event.set_id(id);
   if (event.time_ns() == 0) event.set_time_ns(now);

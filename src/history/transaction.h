@@ -19,6 +19,7 @@ struct TaskOffer {
   int64_t scheduled_id = 0;
   uint64_t stamp = 0;
   model::Priority priority;
+  bool is_eager = false;  // whoever caused the step would like to take it along
 };
 
 // A task that a step made pointless while it waited in a queue.
@@ -37,6 +38,13 @@ struct LeaseEnd {
 struct Posted {
   int64_t event_id = 0;
   std::optional<model::Letter> letter;
+};
+
+// What became of an update.
+struct UpdateChange {
+  std::string update_id;
+  model::EventKind kind = model::EVENT_UNSPECIFIED;  // accepted, completed or rejected
+  std::string outcome;                               // in the door's bytes
 };
 
 // The run that follows the one that closes.
@@ -119,6 +127,10 @@ class Transaction {
   const std::vector<TaskDrop>& drops() const { return drops_; }
   const std::vector<LeaseEnd>& lease_ends() const { return lease_ends_; }
   bool closed_now() const { return closed_now_; }
+  std::vector<UpdateChange>& update_changes() { return update_changes_; }
+  // The workflow task ended without an answer that counts: what it carried has to be sent again.
+  void note_lost_task() { lost_task_ = true; }
+  bool lost_task() const { return lost_task_; }
   const std::vector<Posted>& posted() const { return posted_; }
   const std::optional<Successor>& successor() const { return successor_; }
   const Codec& codec() const { return codec_; }
@@ -139,6 +151,8 @@ class Transaction {
   std::vector<TaskDrop> drops_;
   std::vector<LeaseEnd> lease_ends_;
   std::vector<Posted> posted_;
+  std::vector<UpdateChange> update_changes_;
+  bool lost_task_ = false;
   std::optional<Successor> successor_;
 };
 

@@ -9,7 +9,8 @@ namespace fairlead::history {
 
 namespace {
 
-constexpr int32_t kSlowAttempt = 3;  // attempts beyond this one get longer and longer timeouts
+constexpr int64_t kShownTwiceMax = 10;  // events that a worker reads again after a discarded task
+constexpr int32_t kSlowAttempt = 3;     // attempts beyond this one get longer and longer timeouts
 constexpr DurationNs kSlowAttemptFirst = 5 * kSecond;
 constexpr DurationNs kSlowAttemptMax = 10 * kMinute;
 
@@ -36,8 +37,8 @@ model::Event scheduled_event(const model::WorkflowTaskState& task, int32_t attem
   return event;
 }
 
-model::Event started_event(const model::WorkflowTaskState& task, const Limits& limits,
-                           int64_t next_event_id) {
+model::Event started_event(const Run& run, const Limits& limits, int64_t next_event_id) {
+  const auto& task = run.state.workflow_task();
   model::Event event;
   event.set_kind(model::WORKFLOW_TASK_STARTED);
   event.set_time_ns(task.started_ns());
@@ -48,7 +49,10 @@ model::Event started_event(const model::WorkflowTaskState& task, const Limits& l
   started->set_history_bytes(task.history_bytes());
   started->set_history_too_large(task.history_bytes() >= limits.history_bytes_suggest);
   started->set_too_many_events(next_event_id >= limits.history_events_suggest);
-  started->set_suggest_continue_as_new(started->history_too_large() || started->too_many_events());
+  started->set_too_many_updates(static_cast<int64_t>(run.updates.size()) * 10 >=
+                                limits.updates * 9);
+  started->set_suggest_continue_as_new(started->history_too_large() || started->too_many_events() ||
+                                       started->too_many_updates());
   return event;
 }
 
@@ -65,7 +69,9 @@ void offer_task(Transaction& tx) {
 void end_unsuccessfully(Transaction& tx, model::EventKind kind, TaskFailure failure,
                         model::TimeoutType timeout) {
   auto& state = tx.state();
+  if (state.workflow_task().speculative()) write_virtual_events(tx);
   const auto task = state.workflow_task();
+  tx.note_lost_task();
   if (!task.virtual_events()) {
     model::Event event;
     event.set_kind(kind);
@@ -97,9 +103,7 @@ void end_unsuccessfully(Transaction& tx, model::EventKind kind, TaskFailure fail
   tx.want_task();
 }
 
-}  // namespace
-
-void schedule_workflow_task(Transaction& tx) {
+void schedule(Transaction& tx, bool is_speculative) {
   auto& state = tx.state();
   FL_ASSERT(!state.has_workflow_task(), "a run has at most one workflow task");
   const int32_t attempt = std::max(1, state.task_attempt());
@@ -117,13 +121,44 @@ void schedule_workflow_task(Transaction& tx) {
   } else {
     *task->mutable_queue() = normal_queue(state);
   }
-  if (attempt > 1) {
+  if (attempt > 1 || is_speculative) {
     task->set_virtual_events(true);
+    task->set_speculative(attempt == 1);
     task->set_scheduled_id(state.next_event_id());
   } else {
     task->set_scheduled_id(tx.append(scheduled_event(*task, attempt)));
   }
   offer_task(tx);
+}
+
+}  // namespace
+
+void write_virtual_events(Transaction& tx) {
+  auto* task = tx.state().mutable_workflow_task();
+  task->set_virtual_events(false);
+  task->set_speculative(false);
+  const int64_t scheduled_id = tx.append(scheduled_event(*task, task->attempt()));
+  FL_ASSERT(scheduled_id == task->scheduled_id(), "a promised id is kept");
+  if (task->started_id() == 0) return;
+  const int64_t started_id =
+      tx.append(started_event(tx.run(), tx.limits, tx.state().next_event_id()));
+  FL_ASSERT(started_id == task->started_id(), "a worker was shown this id");
+}
+
+void schedule_workflow_task(Transaction& tx) { schedule(tx, false); }
+
+void schedule_speculative_task(Transaction& tx) { schedule(tx, true); }
+
+void discard_speculative_task(Transaction& tx) {
+  FL_ASSERT(may_discard_task(tx.run(), true), "a task that left a trace stays");
+  tx.state().clear_workflow_task();
+}
+
+bool may_discard_task(const Run& run, bool rereads) {
+  const auto& state = run.state;
+  const int64_t shown = state.next_event_id() - (state.last_completed_task_started_id() + 2);
+  return run.has_started_task() && state.workflow_task().speculative() &&
+         state.buffered_size() == 0 && shown <= (rereads ? kShownTwiceMax : 0);
 }
 
 bool start_workflow_task(Transaction& tx, uint64_t stamp, const Taker& taker) {
@@ -149,7 +184,7 @@ bool start_workflow_task(Transaction& tx, uint64_t stamp, const Taker& taker) {
   task->set_history_bytes(state.history_bytes());
   task->set_started_id(task->virtual_events()
                            ? task->scheduled_id() + 1
-                           : tx.append(started_event(*task, tx.limits, state.next_event_id())));
+                           : tx.append(started_event(tx.run(), tx.limits, state.next_event_id())));
   return true;
 }
 
@@ -162,13 +197,8 @@ bool holds_workflow_task(const Run& run, const WorkflowTaskId& id) {
 
 int64_t complete_workflow_task(Transaction& tx, const std::string& door) {
   auto& state = tx.state();
-  auto task = state.workflow_task();
-  if (task.virtual_events()) {
-    const int64_t scheduled_id = tx.append(scheduled_event(task, task.attempt()));
-    const int64_t started_id = tx.append(started_event(task, tx.limits, state.next_event_id()));
-    FL_ASSERT(scheduled_id == task.scheduled_id() && started_id == task.started_id(),
-              "a retry's events get the ids that the worker was shown");
-  }
+  if (state.workflow_task().virtual_events()) write_virtual_events(tx);
+  const auto task = state.workflow_task();
   model::Event event;
   event.set_kind(model::WORKFLOW_TASK_COMPLETED);
   event.set_door(door);
@@ -237,7 +267,7 @@ std::string virtual_events(const Run& run, const Codec& codec) {
   scheduled.set_id(task.scheduled_id());
   codec.append_event(scheduled, &history);
   if (task.started_id() != 0) {
-    auto started = started_event(task, Limits{}, task.started_id());
+    auto started = started_event(run, Limits{}, task.started_id());
     started.set_id(task.started_id());
     codec.append_event(started, &history);
   }

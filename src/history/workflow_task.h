@@ -24,6 +24,7 @@ enum class FailedCause : int {
   kPendingActivitiesLimit = 27,
   kPendingSignalsLimit = 28,
   kPendingCancelsLimit = 29,
+  kBadUpdateMessage = 30,
   kGrpcMessageTooLarge = 36,
 };
 
@@ -45,6 +46,16 @@ struct Taker {
 // Makes the run's next workflow task and offers it to a queue. After a failure it is a retry whose
 // events are not written until it succeeds, so that a bug retried for a day leaves no trace.
 void schedule_workflow_task(Transaction& tx);
+// Makes a task for an update that waits. Its events are not written either until it leaves a trace:
+// if the update is rejected there is none.
+void schedule_speculative_task(Transaction& tx);
+// Writes the events of a task that has only promised them so far.
+void write_virtual_events(Transaction& tx);
+// Forgets the speculative task that a worker holds, as if it had never been.
+void discard_speculative_task(Transaction& tx);
+// Whether the task may be forgotten. The worker then goes back to where it was before, and reads
+// what was written since its last task once more; not every worker can (`rereads`).
+bool may_discard_task(const Run& run, bool rereads);
 
 // Gives the waiting task to a worker. False if it is no longer the task with this stamp.
 bool start_workflow_task(Transaction& tx, uint64_t stamp, const Taker& taker);

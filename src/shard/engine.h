@@ -52,6 +52,11 @@ class Engine {
   virtual void query_workflow(QueryRequest request, Reply<QueryResult> reply) = 0;
   virtual void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) = 0;
 
+  // Sends an update to a run and waits for a stage of it, or asks after one.
+  virtual void update_workflow(UpdateRequest request, Reply<UpdateResult> reply) = 0;
+  // An error means that there was no start; what became of the update is in the result.
+  virtual void update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) = 0;
+
   virtual void describe_queue(QueueRef queue, Reply<QueueView> reply) = 0;
   virtual void change_rules(ChangeRules request, Reply<model::QueueRules> reply) = 0;
   virtual void list_keys(KeysRequest request, Reply<KeysView> reply) = 0;

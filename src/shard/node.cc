@@ -243,6 +243,16 @@ void Node::answer_query(std::string query_id, QueryAnswer answer, Reply<Done> re
   });
 }
 
+void Node::update_workflow(UpdateRequest request, Reply<UpdateResult> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::update_workflow, std::move(request), std::move(reply));
+}
+
+void Node::update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) {
+  auto& shard = shard_of_run(request.start.ns, request.start.workflow_id);
+  send(shard, &Shard::update_with_start, std::move(request), std::move(reply));
+}
+
 void Node::describe_queue(QueueRef queue, Reply<QueueView> reply) {
   auto& owner = shard(shard_of_queue(queue.ns, queue.kind, queue.name));
   send(owner, &Shard::describe_queue, std::move(queue), std::move(reply));

@@ -74,6 +74,8 @@ class Node final : public Engine, private Peers {
   void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) override;
   void query_workflow(QueryRequest request, Reply<QueryResult> reply) override;
   void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) override;
+  void update_workflow(UpdateRequest request, Reply<UpdateResult> reply) override;
+  void update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) override;
   void describe_queue(QueueRef queue, Reply<QueueView> reply) override;
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply) override;
   void list_keys(KeysRequest request, Reply<KeysView> reply) override;

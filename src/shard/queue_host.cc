@@ -78,9 +78,26 @@ bool QueueHost::is_live(const Line& line) const {
   return !line.polls.empty() || line.last_poll + kStickyPollerFresh > env_.clock->now();
 }
 
+bool QueueHost::hand_over(const QueueAddress& queue, const model::Priority& priority,
+                          store::WriteBatch* batch) {
+  auto& account = stored(queue);
+  const TimeNs now = env_.clock->now();
+  const uint32_t level = queue::effective_level(priority);
+  const auto& key = priority.fairness_key();
+  if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return false;
+  if (!account.tasks().may_hand_over(level, key, now)) return false;
+  account.tasks().hand_over(level, key, priority.fairness_weight(), now);
+  if (batch != nullptr) account.add_rows(batch);
+  return true;
+}
+
 QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
-                                    store::WriteBatch* batch) {
+                                    bool is_eager, store::WriteBatch* batch) {
   Offered offered;
+  if (is_eager && hand_over(queue, priority, batch)) {
+    offered.is_taken = true;
+    return offered;
+  }
   const TimeNs now = env_.clock->now();
   const uint32_t level = queue::effective_level(priority);
   const auto& key = priority.fairness_key();

@@ -77,12 +77,17 @@ class QueueHost {
   struct Offered {
     PollPtr poll;
     bool poll_from_sticky = false;
+    bool is_taken = false;  // by whoever made the task
     std::optional<queue::Place> place;
   };
   // `batch` is that of the step which makes the task, if it is written before anything else happens
   // to the queue; without it a task whose start the queue has to remember must wait.
-  Offered offer(const QueueAddress& queue, const model::Priority& priority,
+  Offered offer(const QueueAddress& queue, const model::Priority& priority, bool is_eager,
                 store::WriteBatch* batch);
+  // Whether a task that its maker would like to keep may go to it at once: nothing that waits has a
+  // better claim, and no limit speaks against it. If so, its key has paid.
+  bool hand_over(const QueueAddress& queue, const model::Priority& priority,
+                 store::WriteBatch* batch);
   // The row at a reserved place is written.
   void add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task);
   // The task's row was erased.

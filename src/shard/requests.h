@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -32,6 +33,33 @@ struct RunRef {
 enum class ReusePolicy { kAllowDuplicate, kAllowDuplicateFailedOnly, kRejectDuplicate };
 enum class ConflictPolicy { kFail, kUseExisting, kTerminateExisting };
 
+// The numbers are those of the Temporal API.
+enum class UpdateStage { kNone = 0, kAdmitted = 1, kAccepted = 2, kCompleted = 3 };
+
+struct UpdateRequest {
+  RunRef run;
+  std::string first_run_id;
+  std::string update_id;  // empty: the engine makes one
+  std::string request;    // door's encoding; empty: only ask after an update that is there
+  UpdateStage wait_for = UpdateStage::kCompleted;
+  TimeNs wait_until = 0;
+};
+
+struct UpdateResult {
+  std::string run_id;
+  std::string update_id;
+  UpdateStage stage = UpdateStage::kNone;
+  std::string outcome;  // door's encoding; set when it is completed
+  // Completed without an outcome of the worker's, because...
+  enum class Lost { kNo, kRunClosed, kUnprocessed } lost = Lost::kNo;
+};
+
+// The update that a new run begins with.
+struct FirstUpdate {
+  UpdateRequest request;
+  Reply<UpdateResult> reply;
+};
+
 struct StartRequest {
   NamespaceNum ns;
   std::string namespace_id;
@@ -62,15 +90,32 @@ struct StartRequest {
     std::string envelope;
   };
   std::optional<Signal> signal;
+  std::shared_ptr<FirstUpdate> first_update;  // for a new run only
+  // Who takes the first workflow task along with the answer, if nothing that waits has a better
+  // claim to be served; and whether the queue has agreed.
+  std::optional<std::string> eager_identity;
+  std::optional<bool> eager_granted;
   std::string door;      // attributes of the started event that only the door understands
   std::string envelope;  // fields of the event around them
 };
 
+struct WorkflowTask;
 struct StartResult {
   std::string run_id;
   std::string first_run_id;
   bool started = true;
   model::Status status = model::RUNNING;
+  std::shared_ptr<WorkflowTask> eager_task;
+};
+
+struct UpdateWithStart {
+  StartRequest start;
+  UpdateRequest update;
+};
+
+struct UpdateWithStartResult {
+  StartResult start;
+  absl::StatusOr<UpdateResult> update;
 };
 
 struct SignalRequest {
@@ -130,6 +175,12 @@ struct AttachedQuery {
   std::string query;  // door's encoding
 };
 
+// An update that travels with a workflow task.
+struct AttachedUpdate {
+  std::string id;
+  std::string request;  // door's encoding
+};
+
 // An empty workflow_id means that the poll ended without a task.
 struct WorkflowTask {
   TaskToken token;
@@ -143,6 +194,7 @@ struct WorkflowTask {
   int64_t backlog_hint = 0;
   int poller_delta = 0;  // advice: more polls, fewer, or nothing said
   std::vector<AttachedQuery> queries;
+  std::vector<AttachedUpdate> updates;
   // A direct query: no workflow task, the token is answered by `answer_query`.
   std::optional<AttachedQuery> query;
 };
@@ -180,11 +232,14 @@ struct CompleteWorkflowTask {
   std::string door;  // of the completed event
   bool force_new_task = false;
   bool return_new_task = false;
+  bool rereads = false;  // the worker can go back behind events that it has seen
   std::vector<std::pair<std::string, QueryAnswer>> query_answers;
 };
 
 struct CompleteWorkflowTaskResult {
   std::optional<WorkflowTask> new_task;
+  std::vector<ActivityTask> activities;  // new ones that the worker wanted at once
+  int64_t reset_to_event = 0;  // not 0: the task never was; the worker goes back to this event
 };
 
 struct FailWorkflowTask {

@@ -47,6 +47,9 @@ RunEntry* RunCache::find(const std::string& key) {
           case 't':
             entry->run.add_loaded(parse_row<model::TimerState>(value));
             break;
+          case 'u':
+            entry->run.add_loaded(parse_row<model::UpdateState>(value));
+            break;
           case 'c':
             entry->run.add_loaded(parse_row<model::ChildState>(value));
             break;
@@ -87,6 +90,7 @@ void RunCache::resize(RunEntry* entry) {
   entry->bytes = kEntryBytes + entry->recent_bytes + 3 * entry->run.state.ByteSizeLong() +
                  entry->run.activities.size() * kActivityBytes +
                  (entry->run.timers.size() + entry->run.externals.size()) * kTimerBytes +
+                 entry->run.updates.size() * kTimerBytes +
                  entry->run.children.size() * kActivityBytes;
   bytes_ += entry->bytes;
   if (bytes_ > bytes_max_) evict(entry);

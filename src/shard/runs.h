@@ -24,6 +24,22 @@ struct HistoryWaiter {
   Alarms::Handle alarm;
 };
 
+// An update that no worker has answered yet. It lives in memory only: who sent it sends it again.
+struct LiveUpdate {
+  std::string id;
+  std::string request;
+  bool is_delivered = false;  // with the task that a worker holds
+};
+
+// Someone who waits for a stage of an update.
+struct UpdateWaiter {
+  uint64_t number = 0;
+  std::string update_id;
+  UpdateStage stage = UpdateStage::kCompleted;
+  Reply<UpdateResult> reply;
+  Alarms::Handle alarm;
+};
+
 // A run in memory: its state, its newest events, and who waits for it. While `is_locked` a step on
 // it is under way that had to ask another executor; what arrives meanwhile queues up in `waiting`.
 struct RunEntry {
@@ -38,11 +54,14 @@ struct RunEntry {
   size_t recent_bytes = 0;
   std::vector<HistoryWaiter> waiters;
   std::vector<std::string> queries;  // ids of those that travel with the next workflow task
+  std::vector<LiveUpdate> updates;   // in the order in which they came
+  std::vector<UpdateWaiter> update_waiters;
   size_t bytes = 0;
   std::list<RunEntry*>::iterator lru;
 
   bool is_pinned() const {
-    return is_locked || is_new || !waiting.empty() || !waiters.empty() || !queries.empty();
+    return is_locked || is_new || !waiting.empty() || !waiters.empty() || !queries.empty() ||
+           !updates.empty() || !update_waiters.empty();
   }
 };
 

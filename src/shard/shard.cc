@@ -281,13 +281,15 @@ void Shard::offer_tasks(StepPtr step) {
         if (is_here) {
           auto* batch = starts_elsewhere ? nullptr : &step->batch;
           settle_offer(*step, *part, offer, queue,
-                       owner.queues_.offer(queue, offer.priority, batch));
+                       owner.queues_.offer(queue, offer.priority,
+                                           offer.is_eager && step->eager.has_value(), batch));
           continue;
         }
         auto* current = part.get();
         owner.executor().post(
             [this, &owner, current, offer, queue, step = std::move(step)]() mutable {
-              auto offered = owner.queues_.offer(queue, offer.priority, nullptr);
+              const bool is_eager = offer.is_eager && step->eager.has_value();
+              auto offered = owner.queues_.offer(queue, offer.priority, is_eager, nullptr);
               executor_->post([this, current, offer, queue, offered = std::move(offered),
                                step = std::move(step)]() mutable {
                 settle_offer(*step, *current, offer, queue, std::move(offered));
@@ -308,14 +310,27 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
     ++stats_.tasks_matched_at_once;
     ++part.next_offer;
     const bool is_wanted =
-        begin_taken_task(step, part, *offered.poll, offer.kind, offer.scheduled_id, offer.stamp,
-                         offered.poll_from_sticky);
+        begin_taken_task(part, offered.poll->request.identity, offer.kind, offer.scheduled_id,
+                         offer.stamp, offered.poll_from_sticky);
     FL_ASSERT(is_wanted, "a task is wanted in the step that makes it");
     if (offer.kind == model::ACTIVITY_TASK) {
       lease(step, part, queue, offer.priority.fairness_key(), offer.scheduled_id);
     }
     answer_taken_task(step, part, std::move(offered.poll), offer.kind, offer.scheduled_id,
                       offered.poll_from_sticky, 0);
+    return;
+  }
+  if (offered.is_taken) {
+    ++stats_.tasks_matched_at_once;
+    ++part.next_offer;
+    const bool is_wanted = begin_taken_task(part, step.eager->identity, offer.kind,
+                                            offer.scheduled_id, offer.stamp, false);
+    FL_ASSERT(is_wanted && offer.kind == model::ACTIVITY_TASK, "a new activity is wanted");
+    lease(step, part, queue, offer.priority.fairness_key(), offer.scheduled_id);
+    step.after_write.push_back([this, &step, entry = part.entry, id = offer.scheduled_id] {
+      ++stats_.activity_tasks_started;
+      step.eager->give(make_activity_task(*entry, id));
+    });
     return;
   }
   if (!offered.place.has_value()) {
@@ -403,8 +418,14 @@ void Shard::after_write(StepPtr step) {
     const auto& state = part->entry->run.state;
     starting_.erase(std::make_pair(NamespaceNum(state.namespace_num()), state.workflow_id()));
   }
-  for (auto& part : step->parts) wake_waiters(*step, *part->entry);
+  for (auto& part : step->parts) {
+    wake_waiters(*step, *part->entry);
+    if (part->tx.lost_task()) redeliver_updates(*part->entry);
+  }
   for (size_t i = 0; i < step->after_write.size(); ++i) step->after_write[i]();
+  for (auto& part : step->parts) {
+    if (part->tx.closed_now()) abort_updates(*step, *part->entry);
+  }
   for (auto& part : step->parts) reroute_queries(*part->entry);
   if (!step->effects.empty()) {
     world_.commits->after_durable([effects = std::move(step->effects)]() mutable {
@@ -453,6 +474,11 @@ void Shard::write_part(Step& step, Step::Part& part) {
                 [&](int64_t id) { return store::keys::pending_timer(id_, entry.key, id); });
   write_touched(step, &run.touched_children, run.children,
                 [&](int64_t id) { return store::keys::pending_child(id_, entry.key, id); });
+  for (const auto& id : run.touched_updates) {
+    step.batch.put(store::keys::accepted_update(id_, entry.key, id),
+                   run.updates.at(id).SerializeAsString());
+  }
+  run.touched_updates.clear();
   write_touched(step, &run.touched_externals, run.externals,
                 [&](int64_t id) { return store::keys::pending_external(id_, entry.key, id); });
   if (entry.is_new) {
@@ -549,7 +575,8 @@ void Shard::erase_run(RunEntry& entry) {
   if (row.ok() && row->has_value() && **row == entry.key) batch.erase(current);
   batch.erase(store::keys::run(id_, entry.key));
   for (const auto& range :
-       {store::keys::events(id_, entry.key), store::keys::request_ids(id_, entry.key)}) {
+       {store::keys::events(id_, entry.key), store::keys::request_ids(id_, entry.key),
+        store::keys::pending(id_, entry.key)}) {
     batch.erase_range(range.begin, range.end);
   }
   world_.commits->write(batch);

@@ -11,6 +11,7 @@
 #include "base/executor.h"
 #include "base/random.h"
 #include "history/codec.h"
+#include "history/commands.h"
 #include "history/limits.h"
 #include "history/workflow_task.h"
 #include "shard/alarms.h"
@@ -101,6 +102,9 @@ class Shard {
   void return_query(const std::string& query_id);
   void answer_query(const std::string& query_id, QueryAnswer answer, Reply<Done> reply);
 
+  void update_workflow(UpdateRequest request, Reply<UpdateResult> reply);
+  void update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply);
+
   void describe_queue(QueueRef queue, Reply<QueueView> reply);
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply);
   void list_keys(KeysRequest request, Reply<KeysView> reply);
@@ -160,7 +164,7 @@ class Shard {
   void offer_tasks(StepPtr step);
   void settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
                     const QueueAddress& queue, QueueHost::Offered offered);
-  bool begin_taken_task(Step& step, Step::Part& part, const Poll& poll, model::TaskKind kind,
+  bool begin_taken_task(Step::Part& part, const std::string& identity, model::TaskKind kind,
                         int64_t scheduled_id, uint64_t stamp, bool from_sticky);
   void answer_taken_task(Step& step, Step::Part& part, PollPtr poll, model::TaskKind kind,
                          int64_t scheduled_id, bool from_sticky, int64_t backlog);
@@ -212,7 +216,27 @@ class Shard {
   void reroute_queries(RunEntry& entry);
   void drop_sticky(RunEntry& entry);
 
+  // Updates.
+  bool knows_update(const RunEntry& entry, const std::string& id) const;
+  bool has_new_updates(const RunEntry& entry) const;
+  absl::Status check_update(const RunEntry& entry, const UpdateRequest& request) const;
+  void admit_update(RunEntry& entry, UpdateRequest request, Reply<UpdateResult> reply);
+  std::optional<history::CommandRefusal> attach_updates(const RunEntry& entry,
+                                                        std::vector<model::Event>* commands) const;
+  void end_update_wait(RunEntry& entry, uint64_t number);
+  void redeliver_updates(RunEntry& entry);
+  UpdateResult look_at_update(const RunEntry& entry, const std::string& id);
+  void wait_for_update(RunEntry& entry, UpdateRequest request, Reply<UpdateResult> reply);
+  bool wants_update_task(const RunEntry& entry, history::Transaction& tx) const;
+  void settle_updates(Step& step, RunEntry& entry,
+                      const std::vector<history::UpdateChange>& changes, bool rejects_ignored);
+  void abort_updates(Step& step, RunEntry& entry);
+  void refuse_updates(Step& step, RunEntry& entry);
+  void tell_update_waiters(Step& step, RunEntry& entry, const std::string& id,
+                           const absl::StatusOr<UpdateResult>& result);
+
   // Workflow tasks.
+  void take_along(Step::Part& part, const history::Taker& taker);
   void refuse_completion(RunEntry& entry, const CommandError& error, const std::string& identity,
                          Reply<CompleteWorkflowTaskResult> reply);
 
@@ -225,6 +249,7 @@ class Shard {
   queue::Settings settings_of(const QueueName& queue) const;
 
   void create_run(StepPtr step, StartRequest request, Reply<StartResult> reply);
+  void ask_for_first_task(StepPtr step, StartRequest request, Reply<StartResult> reply);
   void signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply);
 
   // Time.

@@ -61,6 +61,10 @@ WorkflowTask Shard::make_workflow_task(RunEntry& entry, bool from_sticky) {
     answer.history.append(history::virtual_events(entry.run, *world_.codec));
   }
   for (const auto& id : entry.queries) answer.queries.push_back({id, queries_.at(id).query});
+  for (auto& update : entry.updates) {
+    if (std::exchange(update.is_delivered, true)) continue;
+    answer.updates.push_back({update.id, update.request});
+  }
   return answer;
 }
 
@@ -82,9 +86,9 @@ ActivityTask Shard::make_activity_task(RunEntry& entry, int64_t scheduled_id) {
   return answer;
 }
 
-bool Shard::begin_taken_task(Step& step, Step::Part& part, const Poll& poll, model::TaskKind kind,
+bool Shard::begin_taken_task(Step::Part& part, const std::string& identity, model::TaskKind kind,
                              int64_t scheduled_id, uint64_t stamp, bool from_sticky) {
-  const history::Taker taker{poll.request.identity, make_uuid(random_, part.tx.now), from_sticky};
+  const history::Taker taker{identity, make_uuid(random_, part.tx.now), from_sticky};
   if (kind == model::WORKFLOW_TASK) return history::start_workflow_task(part.tx, stamp, taker);
   return history::start_activity(part.tx, scheduled_id, stamp, taker) != nullptr;
 }
@@ -150,7 +154,7 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
         auto step = begin(entry);
         auto& part = *step->parts[0];
         const auto kind = static_cast<model::TaskKind>(queue.name.type);
-        if (!begin_taken_task(*step, part, **held, kind, waiting.task.scheduled_id,
+        if (!begin_taken_task(part, (*held)->request.identity, kind, waiting.task.scheduled_id,
                               waiting.task.stamp, queue.is_sticky())) {
           unlock(entry);
           stale();
@@ -205,9 +209,21 @@ void Shard::refuse_completion(RunEntry& entry, const CommandError& error,
   failure.identity = identity;
   history::fail_workflow_task(tx, std::move(failure));
   if (is_unhandled) tx.state().set_close_refused(true);
+  if (!is_unhandled) {
+    step->after_write.push_back(
+        [this, held = step.get(), &entry] { refuse_updates(*held, entry); });
+  }
   if (error.terminates) history::terminate_by_server(tx, error.message);
   reply_after(*step, [reply = std::move(reply), status]() mutable { reply(status); });
   finish(std::move(step));
+}
+
+// Whoever is answered by this step takes the run's new workflow task along: no queue sees it.
+void Shard::take_along(Step::Part& part, const history::Taker& taker) {
+  std::erase_if(part.tx.offers(),
+                [](const history::TaskOffer& offer) { return offer.kind == model::WORKFLOW_TASK; });
+  history::start_workflow_task(part.tx, part.tx.state().workflow_task().stamp(), taker);
+  ++stats_.workflow_tasks_started;
 }
 
 void Shard::complete_workflow_task(CompleteWorkflowTask request,
@@ -222,8 +238,12 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
           return;
         }
         if (!request.bad_command.has_value()) {
-          if (auto refusal =
-                  history::check_commands(entry.run, *world_.limits, &request.commands)) {
+          auto refusal = attach_updates(entry, &request.commands);
+          if (!refusal.has_value()) {
+            refusal = history::check_commands(entry.run, *world_.limits, has_new_updates(entry),
+                                              &request.commands);
+          }
+          if (refusal.has_value()) {
             request.bad_command = CommandError{static_cast<int>(refusal->cause), refusal->message};
           }
         }
@@ -252,7 +272,22 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
             request.commands.back().kind() == model::WORKFLOW_CONTINUED_AS_NEW) {
           tx.successor_run_id = make_uuid(random_, tx.now);
         }
-        const int64_t completed_id = history::complete_workflow_task(tx, request.door);
+        auto result = std::make_shared<CompleteWorkflowTaskResult>();
+        step->eager = Step::Eager{request.identity, [result](ActivityTask task) {
+                                    result->activities.push_back(std::move(task));
+                                  }};
+        const bool only_rejects =
+            std::all_of(request.commands.begin(), request.commands.end(),
+                        [](const auto& draft) { return draft.kind() == model::UPDATE_REJECTED; });
+        const bool is_discarded = only_rejects && !request.force_new_task &&
+                                  history::may_discard_task(entry.run, request.rereads);
+        int64_t completed_id = 0;
+        if (is_discarded) {
+          history::discard_speculative_task(tx);
+          result->reset_to_event = state.last_completed_task_started_id();
+        } else {
+          completed_id = history::complete_workflow_task(tx, request.door);
+        }
         if (request.sticky.has_value()) {
           *state.mutable_sticky() = std::move(*request.sticky);
         } else {
@@ -264,23 +299,17 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
         if (is_heartbeat && state.has_workflow_task()) {
           state.mutable_workflow_task()->set_original_scheduled_ns(original);
         }
-        step->after_write.push_back([this, answers = std::move(request.query_answers)]() mutable {
+        step->after_write.push_back([this, held = step.get(), &entry,
+                                     rejects_ignored = !request.force_new_task,
+                                     changes = std::move(tx.update_changes()),
+                                     answers = std::move(request.query_answers)]() mutable {
           finish_queries(std::move(answers));
+          settle_updates(*held, entry, changes, rejects_ignored);
         });
-
-        auto result = std::make_shared<CompleteWorkflowTaskResult>();
+        if (wants_update_task(entry, tx)) history::schedule_speculative_task(tx);
         if (request.return_new_task && state.has_workflow_task()) {
           // The worker takes the next task along; it is in no queue yet.
-          auto& offers = tx.offers();
-          offers.erase(std::remove_if(offers.begin(), offers.end(),
-                                      [](const history::TaskOffer& offer) {
-                                        return offer.kind == model::WORKFLOW_TASK;
-                                      }),
-                       offers.end());
-          history::start_workflow_task(
-              tx, state.workflow_task().stamp(),
-              {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
-          ++stats_.workflow_tasks_started;
+          take_along(part, {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
           model::QueueTarget target;
           target.set_name(state.task_queue());
           const auto queue =

@@ -98,6 +98,12 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
   if (!request.request_id.empty() && run.start_request_id() == request.request_id) {
     auto result = result_of(run, true);
     result.run_id = run.first_run_id();
+    // The first task of a start that was not heard of is given once more while it may still be
+    // done.
+    if (request.eager_identity.has_value() && entry->run.has_started_task() &&
+        run.last_completed_task_started_id() == 0 && run.workflow_task().attempt() == 1) {
+      result.eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
+    }
     answer(std::move(result));
   } else if (!entry->run.is_open()) {
     if (const auto status = check_reuse(run, request.reuse); !status.ok()) {
@@ -120,6 +126,10 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
 // Starts a new run. `step` may hold the run that it replaces, which is terminated in the same
 // write.
 void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> reply) {
+  if (request.eager_identity.has_value() && !request.eager_granted.has_value()) {
+    ask_for_first_task(std::move(step), std::move(request), std::move(reply));
+    return;
+  }
   const std::string run_id = request.run_id.empty() ? make_uuid(random_, now()) : request.run_id;
   if (!step->parts.empty()) {
     history::terminate_by_server(step->parts[0]->tx, "TerminateIfRunning WorkflowIdReusePolicy",
@@ -130,19 +140,53 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   fill_state(&entry->run.state, request, run_id);
   starting_[std::make_pair(request.ns, request.workflow_id)] = entry->key;
   auto& part = add_part(*step, *entry);
-  history::start_run(part.tx,
-                     {request.start_delay, std::move(request.door), std::move(request.envelope)});
+  const bool is_eager = request.eager_granted.value_or(false);
+  history::start_run(part.tx, {request.start_delay, std::move(request.door),
+                               std::move(request.envelope), is_eager});
   if (request.signal.has_value()) {
     (void)history::signal_run(part.tx, std::move(request.signal->door),
                               std::move(request.signal->envelope));
     step->batch.put(store::keys::request_id(id_, entry->key, request.request_id), "");
   }
+  if (request.first_update != nullptr) {
+    admit_update(*entry, std::move(request.first_update->request),
+                 std::move(request.first_update->reply));
+  }
   ++stats_.runs_started;
-  reply_after(*step,
-              [reply = std::move(reply), result = result_of(entry->run.state, true)]() mutable {
-                reply(std::move(result));
-              });
+  auto result = std::make_shared<StartResult>(result_of(entry->run.state, true));
+  if (is_eager) {
+    part.tx.schedule_wanted_task();
+    take_along(part, {*request.eager_identity, make_uuid(random_, now()), false});
+    step->after_write.push_back([this, entry, result] {
+      result->eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
+    });
+  }
+  reply_after(*step, [reply = std::move(reply), result]() mutable { reply(std::move(*result)); });
   finish(std::move(step));
+}
+
+// Asks the queue of a new run's first task whether the caller may have it at once. A queue of
+// another thread answers later, and then the start is looked at anew.
+void Shard::ask_for_first_task(StepPtr step, StartRequest request, Reply<StartResult> reply) {
+  model::QueueTarget target;
+  target.set_name(request.task_queue);
+  const auto queue = address_of(request.ns, model::WORKFLOW_TASK, target);
+  Shard& owner = world_.peers->shard(owner_of(queue));
+  const bool waits = request.start_delay > 0 || !request.cron_schedule.empty();
+  if (waits || owner.executor().is_current()) {
+    request.eager_granted =
+        !waits && owner.queues_.hand_over(queue, request.priority, &step->batch);
+    create_run(std::move(step), std::move(request), std::move(reply));
+    return;
+  }
+  for (auto& part : step->parts) unlock(*part->entry);
+  owner.executor().post(
+      [this, &owner, queue, request = std::move(request), reply = std::move(reply)]() mutable {
+        request.eager_granted = owner.queues_.hand_over(queue, request.priority, nullptr);
+        executor_->post([this, request = std::move(request), reply = std::move(reply)]() mutable {
+          start_workflow(std::move(request), std::move(reply));
+        });
+      });
 }
 
 // Signals the open run that a start with a signal found. Unlike a signal of its own it also ends

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "base/executor.h"
@@ -36,7 +38,14 @@ struct Step {
     model::Priority priority;
   };
 
+  // Who would like to take new activities along with the answer to this step.
+  struct Eager {
+    std::string identity;
+    std::function<void(ActivityTask)> give;
+  };
+
   std::vector<std::unique_ptr<Part>> parts;
+  std::optional<Eager> eager;
   std::optional<Start> start;
   std::vector<Charge> charges;
   store::WriteBatch batch;

@@ -27,6 +27,7 @@ constexpr char kActivity = 'a';
 constexpr char kTimer = 't';
 constexpr char kChild = 'c';
 constexpr char kExternal = 'x';
+constexpr char kUpdate = 'u';
 
 constexpr size_t kRunBytes = 16;
 
@@ -164,6 +165,10 @@ std::string pending_child(ShardId shard, std::string_view run, int64_t initiated
 
 std::string pending_external(ShardId shard, std::string_view run, int64_t initiated_event_id) {
   return of_run(kPending, shard, run, 9).number(kExternal).id(initiated_event_id).key();
+}
+
+std::string accepted_update(ShardId shard, std::string_view run, std::string_view update_id) {
+  return of_run(kPending, shard, run, 1 + update_id.size()).number(kUpdate).text(update_id).key();
 }
 
 std::string letter(ShardId shard, std::string_view run, int64_t event_id) {

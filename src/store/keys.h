@@ -22,6 +22,7 @@
 //   P shard:2 run:16 't' started_event_id:8                   a pending timer of a run
 //   P shard:2 run:16 'c' initiated_event_id:8                 a pending child of a run
 //   P shard:2 run:16 'x' initiated_event_id:8                 a pending signal or cancel to another
+//   P shard:2 run:16 'u' update_id                            an accepted update of a run
 //   O shard:2 run:16 event_id:8                               what a run has to tell another run
 //   E shard:2 run:16 first_event_id:8                         a batch of a run's history
 //   D shard:2 run:16 text                                     a request id that a run has seen
@@ -62,6 +63,7 @@ std::string pending_activity(ShardId shard, std::string_view run, int64_t schedu
 std::string pending_timer(ShardId shard, std::string_view run, int64_t started_event_id);
 std::string pending_child(ShardId shard, std::string_view run, int64_t initiated_event_id);
 std::string pending_external(ShardId shard, std::string_view run, int64_t initiated_event_id);
+std::string accepted_update(ShardId shard, std::string_view run, std::string_view update_id);
 Range pending(ShardId shard, std::string_view run);
 
 std::string letter(ShardId shard, std::string_view run, int64_t event_id);

@@ -43,6 +43,21 @@ int Auditor::signals_told(const std::string& run_id) {
   return told;
 }
 
+void Auditor::sends_update(const std::string& run_id, const std::string& id) {
+  runs_[run_id].updates.emplace(id, Fate::kUnknown);
+}
+
+void Auditor::told_update(const std::string& run_id, const std::string& id, Fate fate) {
+  auto& known = runs_[run_id].updates[id];
+  if (known != Fate::kUnknown && known != fate) {
+    fail(absl::StrCat("update ", id, " of run ", run_id, " ended in two ways"));
+  }
+  known = fate;
+  probes_->hit(fate == Fate::kCompleted  ? Probe::kUpdateCompleted
+               : fate == Fate::kRejected ? Probe::kUpdateRejected
+                                         : Probe::kUpdateCutShort);
+}
+
 void Auditor::told_canceled(const std::string& run_id) {
   auto& told = runs_[run_id].cancel_told;
   if (!told.has_value()) told = clock_->now();
@@ -59,10 +74,10 @@ void Auditor::told_closed(const std::string& run_id) {
 }
 
 void Auditor::given_workflow_task(const std::string& run_id, const std::string& workflow_id,
-                                  int64_t started_id, int32_t attempt) {
+                                  int64_t started_id, int32_t attempt, TimeNs started) {
   auto& run = runs_[run_id];
   run.workflow_id = workflow_id;
-  if (!run.tasks.insert({started_id, attempt}).second) {
+  if (!run.tasks.insert({started_id, attempt, started}).second) {
     fail(absl::StrCat("workflow task ", started_id, "/", attempt, " of run ", run_id,
                       " was handed out twice"));
   }
@@ -148,6 +163,7 @@ void Auditor::settle(const std::string& run_id, const Events& events) {
   if (!run.input.empty() && input.payloads(0).data() != run.input) fail(name + " lost its input");
 
   settle_signals(run, name, events);
+  settle_updates(run, name, events);
   settle_activities(run, name, events);
   absl::btree_set<int64_t> completed;
   bool is_cancel_requested = false;
@@ -215,6 +231,40 @@ void Auditor::settle_signals(const Run& run, const std::string& name, const Even
     const int times = found == seen.end() ? 0 : found->second;
     if (times > 1) fail(absl::StrCat(name, " got signal ", payload, " ", times, " times"));
     if (is_told && times == 0) fail(absl::StrCat(name, " lost signal ", payload));
+  }
+}
+
+void Auditor::settle_updates(const Run& run, const std::string& name, const Events& events) {
+  absl::btree_map<int64_t, std::string> accepted;  // by event id
+  absl::btree_set<std::string> known;
+  absl::btree_set<std::string> completed;
+  for (const auto& event : events) {
+    if (event.has_workflow_execution_update_accepted_event_attributes()) {
+      const auto& about = event.workflow_execution_update_accepted_event_attributes();
+      const auto& id = about.protocol_instance_id();
+      if (!known.insert(id).second) fail(absl::StrCat(name, " accepted update ", id, " twice"));
+      if (!run.updates.contains(id)) fail(absl::StrCat(name, " accepted a stray update: ", id));
+      if (about.accepted_request().meta().update_id() != id ||
+          about.accepted_request().input().name() != "poke") {
+        fail(absl::StrCat(name, " lost the request of update ", id));
+      }
+      accepted[event.event_id()] = id;
+    } else if (event.has_workflow_execution_update_completed_event_attributes()) {
+      const auto& about = event.workflow_execution_update_completed_event_attributes();
+      const auto& id = about.meta().update_id();
+      const auto found = accepted.find(about.accepted_event_id());
+      if (found == accepted.end() || found->second != id) {
+        fail(absl::StrCat(name, " completed update ", id, " that it had not accepted"));
+      }
+      if (!completed.insert(id).second) fail(absl::StrCat(name, " completed ", id, " twice"));
+    }
+  }
+  for (const auto& [id, fate] : run.updates) {
+    const bool is_right =
+        fate == Fate::kUnknown || (fate == Fate::kCompleted && completed.contains(id)) ||
+        (fate == Fate::kRejected && !known.contains(id)) ||
+        (fate == Fate::kCutShort && known.contains(id) && !completed.contains(id));
+    if (!is_right) fail(absl::StrCat(name, ": update ", id, " is not as its client was told"));
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/btree_map.h"
@@ -37,6 +37,10 @@ class Auditor {
   int signals_told(const std::string& run_id);
   void told_canceled(const std::string& run_id);
   void told_terminated(const std::string& run_id, const std::string& reason);
+  // An update is in the history once if its client was told so, and never if it was rejected.
+  enum class Fate { kUnknown, kCompleted, kRejected, kCutShort };
+  void sends_update(const std::string& run_id, const std::string& id);
+  void told_update(const std::string& run_id, const std::string& id, Fate fate);
   // A closed run stays closed.
   void told_closed(const std::string& run_id);
 
@@ -44,7 +48,7 @@ class Auditor {
 
   // No start of a workflow task is handed out twice.
   void given_workflow_task(const std::string& run_id, const std::string& workflow_id,
-                           int64_t started_id, int32_t attempt);
+                           int64_t started_id, int32_t attempt, TimeNs started);
   void told_task_completed(const std::string& run_id, int64_t started_id);
   // No attempt is handed out twice, nor any after the end was acknowledged; what was recorded by a
   // heartbeat is there for the next attempt.
@@ -101,13 +105,16 @@ class Auditor {
     std::optional<TimeNs> cancel_told;
     std::string terminate_reason;
     TimeNs closed_told = kNever;
-    absl::btree_set<std::pair<int64_t, int32_t>> tasks;  // handed out: started event, attempt
+    absl::btree_map<std::string, Fate> updates;
+    // Handed out: started event, attempt, time.
+    absl::btree_set<std::tuple<int64_t, int32_t, TimeNs>> tasks;
     absl::btree_set<int64_t> tasks_completed;
     absl::btree_map<int64_t, Activity> activities;
     Events history;  // once it was settled
   };
 
   void settle_signals(const Run& run, const std::string& name, const Events& events);
+  void settle_updates(const Run& run, const std::string& name, const Events& events);
   void settle_activities(const Run& run, const std::string& name, const Events& events);
   void count_ending(const Events& events);
   void settle_chain(const std::string& run_id, const Run& run);

@@ -108,6 +108,8 @@ void Client::start_run(const FlowPtr& flow) {
     request.mutable_priority()->set_fairness_weight(static_cast<float>(1 + random.below(8)) /
                                                     2);  // at most 4
   }
+  // Some take the first task along, and forget it.
+  request.set_request_eager_execution(random.chance(0.05));
   const bool replaces = flow->runs > 1;
   if (replaces) {
     request.set_workflow_id_conflict_policy(WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING);
@@ -123,6 +125,7 @@ void Client::start_run(const FlowPtr& flow) {
         }
         world_.auditor->told_started(flow->workflow_id, request.request_id(), response.run_id(),
                                      input);
+        if (response.has_eager_workflow_task()) world_.probes->hit(Probe::kEagerStart);
         if (replaces) {
           world_.probes->hit(Probe::kRunReplaced);
           world_.auditor->told_closed(flow->run_id);
@@ -157,7 +160,8 @@ void Client::live(const FlowPtr& flow) {
 
 void Client::poke(const FlowPtr& flow) {
   const auto dice = world_.random().below(100);
-  if (dice < 45) return signal(flow);
+  if (dice < 30) return signal(flow);
+  if (dice < 45) return update(flow);
   if (dice < 55) return query(flow);
   if (dice < 65) return describe(flow);
   if (dice < 80) {
@@ -191,6 +195,47 @@ void Client::signal(const FlowPtr& flow) {
     world_.insist<SignalWorkflowExecutionResponse>(process_, "SignalWorkflowExecution", request,
                                                    kForEver, heard);
   }
+}
+
+void Client::update(const FlowPtr& flow) {
+  const std::string id = absl::StrCat(flow->workflow_id, "-update-", ++flow->updates);
+  world_.auditor->sends_update(flow->run_id, id);
+  await_update(flow, flow->run_id, id);
+}
+
+// Sends an update, again and again under the same id until its outcome is known.
+void Client::await_update(const FlowPtr& flow, const std::string& run_id, const std::string& id) {
+  UpdateWorkflowExecutionRequest request;
+  name_workflow(request, flow->workflow_id, run_id);
+  request.mutable_wait_policy()->set_lifecycle_stage(
+      UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED);
+  request.mutable_request()->mutable_meta()->set_update_id(id);
+  request.mutable_request()->mutable_input()->set_name("poke");
+  world_.insist<UpdateWorkflowExecutionResponse>(
+      process_, "UpdateWorkflowExecution", request, kForEver,
+      [this, flow, run_id, id](const Outcome& outcome,
+                               const UpdateWorkflowExecutionResponse& response) {
+        if (says_closed(outcome)) world_.auditor->told_closed(run_id);
+        if (!outcome.ok()) return;
+        using Fate = Auditor::Fate;
+        const auto& type = response.outcome().failure().application_failure_info().type();
+        if (response.stage() != UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_COMPLETED) {
+          if (!is_calm_) await_update(flow, run_id, id);
+        } else if (response.outcome().has_success()) {
+          if (response.outcome().success().payloads(0).data() != id) {
+            world_.auditor->fail(absl::StrCat("update ", id, " got the answer of another one"));
+          }
+          world_.auditor->told_update(run_id, id, Fate::kCompleted);
+        } else if (type == "Rejected") {
+          world_.auditor->told_update(run_id, id, Fate::kRejected);
+        } else if (type == "AcceptedUpdateCompletedWorkflow") {
+          world_.auditor->told_update(run_id, id, Fate::kCutShort);
+          world_.auditor->told_closed(run_id);
+        } else {
+          world_.auditor->fail(absl::StrCat(
+              "update ", id, " failed: ", response.outcome().failure().ShortDebugString()));
+        }
+      });
 }
 
 void Client::cancel(const FlowPtr& flow) {
@@ -278,8 +323,11 @@ void Client::read_history(const FlowPtr& flow, const std::string& run_id, std::s
                                                    " cannot be read: ", outcome.message));
         }
         const auto& got = page.history().events();
-        // A retry's events, shown at the end of one page, are shown again before what follows them.
-        if (!got.empty()) *events = without_virtual(std::move(*events));
+        // Events that were only promised at the end of one page are shown again before what
+        // follows.
+        while (!got.empty() && !events->empty() && events->back().event_id() >= got[0].event_id()) {
+          events->pop_back();
+        }
         events->insert(events->end(), got.begin(), got.end());
         if (page.next_page_token().empty())
           return world_.auditor->saw_history(run_id, *events, asked);

@@ -24,6 +24,7 @@ class Client {
     std::string workflow_id;
     std::string run_id;
     int signals = 0;
+    int updates = 0;
     int runs = 0;
     bool is_starting = false;
     bool is_repeated = false;  // its first start may be asked for again, so no other may follow it
@@ -35,6 +36,8 @@ class Client {
   void live(const FlowPtr& flow);
   void poke(const FlowPtr& flow);
   void signal(const FlowPtr& flow);
+  void update(const FlowPtr& flow);
+  void await_update(const FlowPtr& flow, const std::string& run_id, const std::string& id);
   void cancel(const FlowPtr& flow);
   void terminate(const FlowPtr& flow);
   void query(const FlowPtr& flow);

@@ -29,13 +29,13 @@ bool is_closing(const HistoryEvent& event) {
 
 Events without_virtual(Events events) {
   const size_t count = events.size();
-  const auto is_retry = [&](size_t from_end) {
+  const auto is_scheduled = [&](size_t from_end) {
     return count >= from_end &&
-           events[count - from_end].workflow_task_scheduled_event_attributes().attempt() > 1;
+           events[count - from_end].event_type() == EVENT_TYPE_WORKFLOW_TASK_SCHEDULED;
   };
-  if (is_retry(1)) {
+  if (is_scheduled(1)) {
     events.pop_back();
-  } else if (is_retry(2) && events.back().event_type() == EVENT_TYPE_WORKFLOW_TASK_STARTED) {
+  } else if (is_scheduled(2) && events.back().event_type() == EVENT_TYPE_WORKFLOW_TASK_STARTED) {
     events.resize(count - 2);
   }
   return events;

@@ -14,8 +14,8 @@ using Events = std::vector<temporal::api::history::v1::HistoryEvent>;
 TimeNs time_of(const temporal::api::history::v1::HistoryEvent& event);
 bool is_closing(const temporal::api::history::v1::HistoryEvent& event);
 
-// Leaves out the events of a workflow task's retry that are shown and not written: they may look
-// different the next time.
+// Leaves out the events of a waiting workflow task. They may be shown and not written, as those of
+// a retry or of a task for an update are, and then look different the next time.
 Events without_virtual(Events events);
 
 // What is wrong with a history that begins with its first event, or nothing.

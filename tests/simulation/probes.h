@@ -54,6 +54,11 @@ enum class Probe : uint8_t {
   kChildNotStarted,
   kChildOfClosedParent,
   kSignalFromRun,
+  kUpdateCompleted,
+  kUpdateRejected,
+  kUpdateCutShort,
+  kTaskDiscarded,
+  kEagerStart,
   kCount,
 };
 
@@ -103,6 +108,11 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "child not started",
     "child of a closed parent",
     "signal from a run",
+    "update completed",
+    "update rejected",
+    "update cut short by the end of its run",
+    "task discarded",
+    "eager start",
 };
 
 class Probes {

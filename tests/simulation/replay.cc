@@ -1,5 +1,7 @@
 #include "simulation/replay.h"
 
+#include <vector>
+
 #include "absl/strings/str_cat.h"
 #include "temporal/api/enums/v1/event_type.pb.h"
 
@@ -78,6 +80,10 @@ bool Replay::apply(const HistoryEvent& event) {
       is_closed_ = true;
       break;
     default:
+      if (apply_update_event(event)) {
+        ++next_id_;
+        return error_.empty();
+      }
       if (apply_other_run_event(event)) break;
       apply_command_event(event);
       ++next_id_;
@@ -188,6 +194,22 @@ bool Replay::apply_other_run_event(const HistoryEvent& event) {
     default:
       return false;
   }
+}
+
+// The worker's answers to updates, which it gives before all else that it decides.
+bool Replay::apply_update_event(const HistoryEvent& event) {
+  if (event.has_workflow_execution_update_accepted_event_attributes()) {
+    open_updates_.push_back(
+        event.workflow_execution_update_accepted_event_attributes().protocol_instance_id());
+  } else if (event.has_workflow_execution_update_completed_event_attributes()) {
+    const auto& id =
+        event.workflow_execution_update_completed_event_attributes().meta().update_id();
+    if (std::erase(open_updates_, id) != 1) fail("an update was completed that is not open");
+  } else {
+    return false;
+  }
+  if (expected_.size() != commands_.size()) fail("an update stands among the program's commands");
+  return true;
 }
 
 void Replay::apply_activity_end(int64_t scheduled_id, bool has_failed) {

@@ -29,6 +29,8 @@ class Replay {
   int64_t completed_started_id() const { return completed_started_id_; }
   int64_t started_id() const { return started_id_; }
   int signals() const { return signals_; }
+  // Updates that were accepted and have not been completed.
+  const std::vector<std::string>& open_updates() const { return open_updates_; }
   bool is_closed() const { return is_closed_; }
   const std::string& input() const { return input_; }
 
@@ -53,6 +55,7 @@ class Replay {
   void apply_task_event(const HistoryEvent& event);
   void apply_command_event(const HistoryEvent& event);
   bool apply_other_run_event(const HistoryEvent& event);
+  bool apply_update_event(const HistoryEvent& event);
   Child* find_child(int64_t initiated_id);
   template <typename Attributes>
   void apply_child_end(const Attributes& attributes);
@@ -87,6 +90,7 @@ class Replay {
   size_t step_ = 0;
   bool has_entered_ = false;
   int signals_ = 0;
+  std::vector<std::string> open_updates_;
   int signals_used_ = 0;
   bool is_cancel_requested_ = false;
   bool is_done_ = false;

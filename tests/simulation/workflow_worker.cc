@@ -2,7 +2,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "base/hash.h"
 #include "temporal/api/enums/v1/event_type.pb.h"
+#include "temporal/api/update/v1/message.pb.h"
 
 namespace fairlead::sim {
 
@@ -73,14 +75,16 @@ void WorkflowWorker::take(TaskPtr task) {
     world_.probes->hit(Probe::kDirectQuery);
     if (task->started_event_id() != 0) world_.auditor->fail("a direct query names a task");
   } else {
-    world_.auditor->given_workflow_task(run_id, task->workflow_execution().workflow_id(),
-                                        task->started_event_id(), task->attempt());
+    world_.auditor->given_workflow_task(
+        run_id, task->workflow_execution().workflow_id(), task->started_event_id(), task->attempt(),
+        task->started_time().seconds() * kSecond + task->started_time().nanos());
     check_slice(*task);
   }
   if (world_.chance(world_.mood.dies_with_task)) return die();
 
   const Events events(task->history().events().begin(), task->history().events().end());
   world_.auditor->saw_events(run_id, events);
+  before_.erase(run_id);
   if (!events.empty() && events.front().event_id() == 1) {
     cache_.erase(run_id);
     if (task->next_page_token().empty()) {
@@ -98,7 +102,8 @@ void WorkflowWorker::take(TaskPtr task) {
       cached->second->started_id() == task->previous_started_event_id();
   if (is_known) {
     world_.probes->hit(Probe::kStickySlice);
-    auto run = std::move(cached->second);
+    auto run = std::make_unique<Replay>(*cached->second);
+    before_[run_id] = std::move(cached->second);
     cache_.erase(cached);
     replay(task, std::move(run), events);
     return;
@@ -235,6 +240,7 @@ void WorkflowWorker::complete(const TaskPtr& task, std::unique_ptr<Replay> run,
   request.set_task_token(task->task_token());
   request.set_identity(options_.name);
   bool has_closed = false;
+  answer_updates(*task, *run, &request);
   for (auto& command : commands) {
     has_closed |= command.command_type() == COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION ||
                   command.command_type() == COMMAND_TYPE_FAIL_WORKFLOW_EXECUTION ||
@@ -250,6 +256,8 @@ void WorkflowWorker::complete(const TaskPtr& task, std::unique_ptr<Replay> run,
     sticky->mutable_schedule_to_start_timeout()->set_seconds(5);
   }
   request.set_return_new_workflow_task(world_.chance(0.5));
+  request.mutable_capabilities()->set_discard_speculative_workflow_task_with_events(
+      world_.chance(0.5));
   // Like a local activity that takes long: the task is renewed although nothing was decided.
   const bool may_renew = request.commands_size() == 0 && world_.mood.task_failed > 0;
   request.set_force_create_new_workflow_task(may_renew && world_.chance(0.2));
@@ -266,7 +274,11 @@ void WorkflowWorker::complete(const TaskPtr& task, std::unique_ptr<Replay> run,
       process_, "RespondWorkflowTaskCompleted", request, 3,
       [this, task, kept, has_closed, answers_twice, request](
           const Outcome& outcome, const RespondWorkflowTaskCompletedResponse& response) {
-        completed(task, kept, has_closed, outcome);
+        if (outcome.ok() && response.reset_history_event_id() != 0) {
+          roll_back(*task, response.reset_history_event_id());
+        } else {
+          completed(task, kept, has_closed, outcome);
+        }
         if (outcome.ok() && !response.workflow_task().task_token().empty()) {
           world_.probes->hit(Probe::kNewTaskInReply);
           take(std::make_shared<Task>(response.workflow_task()));
@@ -278,6 +290,81 @@ void WorkflowWorker::complete(const TaskPtr& task, std::unique_ptr<Replay> run,
               if (again.ok()) world_.auditor->fail("a workflow task was completed twice");
             });
       });
+}
+
+namespace {
+
+template <typename Body>
+void add_message(RespondWorkflowTaskCompletedRequest* request, const std::string& id,
+                 const Body& body) {
+  auto* message = request->add_messages();
+  message->set_id(absl::StrCat(id, "/", Body::descriptor()->name()));
+  message->set_protocol_instance_id(id);
+  message->mutable_body()->PackFrom(body);
+}
+
+// As SDKs do it: a command says where in the order of commands a message belongs.
+void add_placed_message(RespondWorkflowTaskCompletedRequest* request) {
+  auto* command = request->add_commands();
+  command->set_command_type(COMMAND_TYPE_PROTOCOL_MESSAGE);
+  command->mutable_protocol_message_command_attributes()->set_message_id(
+      request->messages(request->messages_size() - 1).id());
+}
+
+void add_response(RespondWorkflowTaskCompletedRequest* request, const std::string& id) {
+  temporal::api::update::v1::Response response;
+  response.mutable_meta()->set_update_id(id);
+  response.mutable_outcome()->mutable_success()->add_payloads()->set_data(id);
+  add_message(request, id, response);
+  add_placed_message(request);
+}
+
+}  // namespace
+
+// What becomes of an update is in its id: some are rejected, some completed at once, some later.
+void WorkflowWorker::answer_updates(const Task& task, const Replay& run,
+                                    RespondWorkflowTaskCompletedRequest* request) {
+  for (const auto& id : run.open_updates()) add_response(request, id);
+  for (const auto& message : task.messages()) {
+    temporal::api::update::v1::Request asked;
+    const auto& id = message.protocol_instance_id();
+    if (!message.body().UnpackTo(&asked) || asked.meta().update_id() != id) {
+      world_.auditor->fail(absl::StrCat("message ", message.id(), " is not a request"));
+      return;
+    }
+    if (message.event_id() != task.started_event_id() - 1) {
+      world_.auditor->fail(absl::StrCat("update ", id, " comes at another event than its task"));
+    }
+    const auto dice = stable_hash(id) % 4;
+    if (dice == 0) {
+      temporal::api::update::v1::Rejection rejection;
+      rejection.set_rejected_request_message_id(message.id());
+      *rejection.mutable_rejected_request() = asked;
+      rejection.mutable_failure()->set_message("no");
+      rejection.mutable_failure()->mutable_application_failure_info()->set_type("Rejected");
+      add_message(request, id, rejection);
+      continue;
+    }
+    temporal::api::update::v1::Acceptance acceptance;
+    acceptance.set_accepted_request_message_id(message.id());
+    *acceptance.mutable_accepted_request() = asked;
+    add_message(request, id, acceptance);
+    add_placed_message(request);
+    if (dice > 1) add_response(request, id);
+  }
+}
+
+// The task never was: the run is again as it was before it.
+void WorkflowWorker::roll_back(const Task& task, int64_t event_id) {
+  world_.probes->hit(Probe::kTaskDiscarded);
+  const auto& run_id = task.workflow_execution().run_id();
+  if (event_id != task.previous_started_event_id()) {
+    world_.auditor->fail(absl::StrCat("run ", run_id, " is rolled back to event ", event_id));
+  }
+  const auto before = before_.find(run_id);
+  if (before == before_.end()) return;
+  cache_[run_id] = std::move(before->second);
+  before_.erase(before);
 }
 
 void WorkflowWorker::completed(const TaskPtr& task, std::shared_ptr<Replay> run, bool has_closed,

@@ -42,6 +42,10 @@ class WorkflowWorker {
   void complete(const TaskPtr& task, std::unique_ptr<Replay> run, std::vector<Command> commands);
   void completed(const TaskPtr& task, std::shared_ptr<Replay> run, bool has_closed,
                  const Outcome& outcome);
+  void answer_updates(
+      const Task& task, const Replay& run,
+      temporal::api::workflowservice::v1::RespondWorkflowTaskCompletedRequest* request);
+  void roll_back(const Task& task, int64_t event_id);
   void fail(const TaskPtr& task);
 
   const World& world_;
@@ -49,6 +53,8 @@ class WorkflowWorker {
   const std::string sticky_queue_;
   const ProcessPtr process_;
   absl::btree_map<std::string, std::unique_ptr<Replay>> cache_;  // by run id
+  // What was in the cache before the task at hand, in case that it never was.
+  absl::btree_map<std::string, std::unique_ptr<Replay>> before_;
 };
 
 }  // namespace fairlead::sim

@@ -2,6 +2,7 @@
 
 #include "api/temporal/codec.h"
 #include "api/temporal/pieces.h"
+#include "api/temporal/updates.h"
 #include "base/wire.h"
 #include "temporal/api/history/v1/message.pb.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
@@ -100,6 +101,10 @@ std::string encode_poll_workflow_task(const shard::WorkflowTask& task,
   write_time(writer, Poll::kScheduledTimeFieldNumber, task.scheduled_ns);
   write_time(writer, Poll::kStartedTimeFieldNumber, task.started_ns);
   for (const auto& query : task.queries) write_query(writer, query);
+  // Each comes after the events before the task.
+  for (const auto& update : task.updates) {
+    write_update(writer, Poll::kMessagesFieldNumber, update, task.token.started_id - 1);
+  }
   write_scaling(writer, Poll::kPollerScalingDecisionFieldNumber, task.poller_delta);
   return answer;
 }

@@ -92,6 +92,12 @@ Shape shape_of(model::EventKind kind) {
     case model::WORKFLOW_CANCEL_REQUESTED:
       return {HistoryEvent::kWorkflowExecutionCancelRequestedEventAttributesFieldNumber,
               Event::kOrigin};
+    case model::UPDATE_ACCEPTED:
+      return {HistoryEvent::kWorkflowExecutionUpdateAcceptedEventAttributesFieldNumber,
+              Event::kUpdateEvent};
+    case model::UPDATE_COMPLETED:
+      return {HistoryEvent::kWorkflowExecutionUpdateCompletedEventAttributesFieldNumber,
+              Event::kUpdateEvent};
     case model::WORKFLOW_CONTINUED_AS_NEW:
       return {HistoryEvent::kWorkflowExecutionContinuedAsNewEventAttributesFieldNumber,
               Event::kWorkflowClosed};
@@ -174,6 +180,26 @@ void TemporalCodec::append_event(const Event& event, std::string* history) const
     });
     writer.raw(event.envelope());
   });
+}
+
+std::string TemporalCodec::name_update(std::string_view request, const std::string& id) const {
+  temporal::api::update::v1::Request named;
+  FL_ASSERT(named.ParseFromArray(request.data(), static_cast<int>(request.size())),
+            "the door reads what it wrote");
+  named.mutable_meta()->set_update_id(id);
+  return named.SerializeAsString();
+}
+
+std::string TemporalCodec::update_outcome(std::string_view completed_event) const {
+  History history;
+  FL_ASSERT(
+      history.ParseFromArray(completed_event.data(), static_cast<int>(completed_event.size())) &&
+          history.events_size() == 1,
+      "the door reads what it wrote");
+  return history.events(0)
+      .workflow_execution_update_completed_event_attributes()
+      .outcome()
+      .SerializeAsString();
 }
 
 }  // namespace fairlead::api

@@ -14,6 +14,8 @@ class TemporalCodec final : public history::Codec {
   void append_event(const model::Event& event, std::string* history) const override;
   model::ContinueAsNew begin_again(std::string_view first_event,
                                    const model::Event& closing) const override;
+  std::string name_update(std::string_view request, const std::string& id) const override;
+  std::string update_outcome(std::string_view completed_event) const override;
   std::string tell_parent(const model::Event& closing) const override;
 };
 

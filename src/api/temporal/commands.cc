@@ -9,6 +9,7 @@
 #include "api/temporal/convert.h"
 #include "api/temporal/search_attributes.h"
 #include "api/temporal/try.h"
+#include "api/temporal/updates.h"
 #include "api/temporal/validate.h"
 #include "base/assert.h"
 #include "base/error.h"
@@ -75,6 +76,7 @@ absl::Status schedule_activity(Command& command, const Context& context, model::
   scheduled.set_activity_id(asked.activity_id());
   scheduled.set_activity_type(asked.activity_type().name());
   scheduled.set_task_queue(asked.task_queue().name());
+  scheduled.set_eager(asked.request_eager_execution());
   if (asked.has_retry_policy()) {
     *scheduled.mutable_retry_policy() = read_retry_policy(asked.retry_policy());
   }
@@ -226,6 +228,18 @@ absl::Status modify_properties(Command& command, const Context& context, model::
   return absl::OkStatus();
 }
 
+// Takes its message's place among the commands.
+absl::Status protocol_message(Command& command, const Context& context, model::Event& draft) {
+  const auto& id = command.protocol_message_command_attributes().message_id();
+  if (id.empty()) return invalid_argument("MessageID is not set on ProtocolMessageCommand.");
+  for (const auto& message : context.messages) {
+    if (message.id() != id) continue;
+    FL_TRY_ASSIGN(draft, read_update_answer(message));
+    return absl::OkStatus();
+  }
+  return invalid_argument(absl::StrCat("ProtocolMessageCommand referenced absent message ID ", id));
+}
+
 using Read = absl::Status (*)(Command&, const Context&, model::Event&);
 
 struct Kind {
@@ -270,7 +284,7 @@ constexpr std::array kKinds = {
          FL_CAUSE(BAD_REQUEST_CANCEL_EXTERNAL_WORKFLOW_EXECUTION_ATTRIBUTES), false,
          cancel_external},
     Kind{FL_COMMAND(PROTOCOL_MESSAGE, ProtocolMessage),
-         FL_CAUSE(BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE), false, nullptr},
+         FL_CAUSE(BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE), false, protocol_message},
     Kind{FL_COMMAND(SCHEDULE_NEXUS_OPERATION, ScheduleNexusOperation),
          FL_CAUSE(BAD_SCHEDULE_NEXUS_OPERATION_ATTRIBUTES), false, nullptr},
     Kind{FL_COMMAND(REQUEST_CANCEL_NEXUS_OPERATION, RequestCancelNexusOperation),
@@ -312,6 +326,31 @@ absl::Status read_command(const Kind& kind, Command& command, const Context& con
   return absl::OkStatus();
 }
 
+// Messages that no command has placed, mostly rejections. A command that closes the run stays last.
+void add_other_answers(const Commands& commands, const Context& context, Drafts* drafts) {
+  std::vector<model::Event> others;
+  for (const auto& message : context.messages) {
+    const bool is_placed =
+        std::any_of(commands.begin(), commands.end(), [&](const Command& command) {
+          return command.protocol_message_command_attributes().message_id() == message.id();
+        });
+    if (is_placed) continue;
+    auto draft = read_update_answer(message);
+    if (!draft.ok()) {
+      drafts->bad_command = shard::CommandError{
+          .cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE,
+          .message = absl::StrCat("BadUpdateWorkflowExecutionMessage: ", draft.status().message())};
+      return;
+    }
+    others.push_back(*std::move(draft));
+  }
+  const bool closes =
+      !commands.empty() && find_kind(commands[commands.size() - 1].command_type())->closes;
+  drafts->events.insert(drafts->events.end() - (closes ? 1 : 0),
+                        std::make_move_iterator(others.begin()),
+                        std::make_move_iterator(others.end()));
+}
+
 }  // namespace
 
 absl::Status check_sequence(const Commands& commands) {
@@ -351,6 +390,7 @@ Drafts read_commands(Commands& commands, const Context& context) {
     }
     drafts.events.push_back(std::move(draft));
   }
+  add_other_answers(commands, context, &drafts);
   return drafts;
 }
 

@@ -13,10 +13,15 @@
 namespace temporal::api::command::v1 {
 class Command;
 }
+namespace temporal::api::protocol::v1 {
+class Message;
+}
 
 namespace fairlead::api {
 
 using Commands = google::protobuf::RepeatedPtrField<temporal::api::command::v1::Command>;
+
+using Messages = google::protobuf::RepeatedPtrField<temporal::api::protocol::v1::Message>;
 
 // What the worker wants to happen, as drafts of the events that record it. When a command is wrong
 // in itself, `bad_command` says why, and the drafts are those before it.
@@ -39,6 +44,8 @@ struct Context {
   const std::string& run_id;
   const std::string& identity;
   CommandLimits limits;
+  // What the worker says of updates; a command tells where in the order of commands it belongs.
+  const Messages& messages;
 };
 
 // A list that no worker may send: a closing command before the end, or a type that does not exist.

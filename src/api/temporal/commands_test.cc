@@ -18,7 +18,8 @@ using namespace temporal::api::enums::v1;
 constexpr CommandLimits kLimits{.id_bytes = 10, .blob_bytes = 100, .memo_bytes = 100};
 
 Drafts read_all(Commands& commands) {
-  return read_commands(commands, {"default", "ns-1", "order-1", "run-1", "worker@host", kLimits});
+  return read_commands(commands,
+                       {"default", "ns-1", "order-1", "run-1", "worker@host", kLimits, {}});
 }
 
 Drafts read(const std::string& text) {
@@ -278,7 +279,8 @@ TEST(Commands, WrongOnesNameTheirCause) {
        "SignalExternalWorkflowExecutionCommand: Invalid RunId."},
       {"command_type: COMMAND_TYPE_PROTOCOL_MESSAGE",
        WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE,
-       "BadUpdateWorkflowExecutionMessage: ProtocolMessage is not implemented by this server"},
+       "BadUpdateWorkflowExecutionMessage: ProtocolMessageCommandAttributes is not set on "
+       "ProtocolMessageCommand."},
   };
   for (const auto& bad_command : cases) {
     const auto drafts = read("commands { " + bad_command.text + " }");

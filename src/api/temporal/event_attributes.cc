@@ -49,6 +49,7 @@ void workflow_started(Writer& writer, const model::WorkflowStarted& known) {
                     known.root().run_id());
   }
   write_priority(writer, A::kPriorityFieldNumber, known.priority());
+  writer.boolean(A::kEagerExecutionAcceptedFieldNumber, known.eager_accepted());
 }
 
 void workflow_completed(Writer& writer, const model::WorkflowClosed& known) {
@@ -103,6 +104,9 @@ void workflow_task_started(Writer& writer, const model::WorkflowTaskStarted& kno
   }
   if (known.too_many_events()) {
     reasons.push_back(char{enums::SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_HISTORY_EVENTS});
+  }
+  if (known.too_many_updates()) {
+    reasons.push_back(char{enums::SUGGEST_CONTINUE_AS_NEW_REASON_TOO_MANY_UPDATES});
   }
   writer.string(A::kSuggestContinueAsNewReasonsFieldNumber, reasons);
 }
@@ -276,6 +280,14 @@ void write_known_attributes(Writer& writer, const model::Event& event) {
     case model::PROPERTIES_MODIFIED:
       return command_recorded<WorkflowPropertiesModifiedEventAttributes>(writer,
                                                                          event.command_recorded());
+    case model::UPDATE_ACCEPTED:
+      writer.bytes(WorkflowExecutionUpdateAcceptedEventAttributes::kAcceptedRequestFieldNumber,
+                   event.update_event().request());
+      return;
+    case model::UPDATE_COMPLETED:
+      writer.integer(WorkflowExecutionUpdateCompletedEventAttributes::kAcceptedEventIdFieldNumber,
+                     event.update_event().accepted_id());
+      return;
     default:
       return write_other_run_attributes(writer, event);
   }

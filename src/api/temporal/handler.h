@@ -108,6 +108,8 @@ void add_workflow_handlers(Registrar& registrar);
 void add_start_handlers(Registrar& registrar);
 void add_history_handlers(Registrar& registrar);
 void add_query_handlers(Registrar& registrar);
+void add_update_handlers(Registrar& registrar);
+void add_combined_handlers(Registrar& registrar);
 void add_poll_handlers(Registrar& registrar);
 void add_task_handlers(Registrar& registrar);
 void add_activity_handlers(Registrar& registrar);

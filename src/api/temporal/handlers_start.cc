@@ -2,9 +2,11 @@
 #include "api/temporal/convert.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/search_attributes.h"
+#include "api/temporal/starts.h"
 #include "api/temporal/try.h"
 #include "api/temporal/validate.h"
 #include "base/error.h"
+#include "base/wire.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
 // Clients in the field still send what the API has since deprecated.
@@ -149,6 +151,8 @@ std::string started_envelope(StartWorkflowExecutionRequest& request) {
   return event.SerializeAsString();
 }
 
+}  // namespace
+
 std::string encode_started(const shard::StartResult& result, const std::string& namespace_name,
                            const std::string& workflow_id) {
   StartWorkflowExecutionResponse response;
@@ -165,7 +169,6 @@ std::string encode_started(const shard::StartResult& result, const std::string& 
   return response.SerializeAsString();
 }
 
-// Checks a start and turns it into the engine's words. Empties the request.
 absl::StatusOr<shard::StartRequest> read_start(const Service& service,
                                                const shard::NamespacePtr& ns,
                                                StartWorkflowExecutionRequest& request) {
@@ -209,15 +212,26 @@ absl::StatusOr<shard::StartRequest> read_start(const Service& service,
   return start;
 }
 
+namespace {
+
 absl::Status start_workflow(Service& service, StartWorkflowExecutionRequest& request,
                             const CallPtr& call) {
   FL_TRY_ASSIGN(const auto ns, service.find_active_namespace(request.namespace_()));
   FL_TRY_ASSIGN(auto start, read_start(service, ns, request));
-  service.engine.start_workflow(
-      std::move(start), answer<shard::StartResult>(call, [ns, workflow_id = request.workflow_id()](
-                                                             const shard::StartResult& result) {
-        return encode_started(result, ns->name(), workflow_id);
-      }));
+  if (request.request_eager_execution()) start.eager_identity = request.identity();
+  auto& engine = service.engine;
+  engine.start_workflow(std::move(start), [&engine, call, ns, workflow_id = request.workflow_id()](
+                                              absl::StatusOr<shard::StartResult> result) {
+    if (!result.ok()) return fail(*call, result.status());
+    auto body = encode_started(*result, ns->name(), workflow_id);
+    if (result->eager_task == nullptr) return succeed(*call, std::move(body));
+    wire::Writer(&body).bytes(StartWorkflowExecutionResponse::kEagerWorkflowTaskFieldNumber,
+                              encode_poll_workflow_task(*result->eager_task, ns->id()));
+    call->reply(RpcStatus{}, std::move(body),
+                [&engine, task = std::move(result->eager_task)](bool is_delivered) {
+                  if (!is_delivered) engine.return_workflow_task(std::move(task->token));
+                });
+  });
   return absl::OkStatus();
 }
 

@@ -25,6 +25,7 @@ absl::Status get_system_info(Service& service, workflow::GetSystemInfoRequest&,
   capabilities.set_build_id_based_versioning(true);
   capabilities.set_sdk_metadata(true);
   capabilities.set_upsert_memo(true);
+  capabilities.set_eager_workflow_start(true);
   succeed(*call, response.SerializeAsString());
   return absl::OkStatus();
 }

@@ -75,15 +75,33 @@ absl::StatusOr<std::optional<model::StickyState>> read_sticky(
   return sticky;
 }
 
-// RespondWorkflowTaskCompletedResponse. Without a new task it is empty.
-void reply_completed(shard::Engine& engine, Call& call, const std::string& namespace_id,
+// RespondWorkflowTaskCompletedResponse. Mostly it is empty. Tasks that do not reach the worker go
+// back.
+void reply_completed(shard::Engine& engine, Call& call, const model::NamespaceRow& ns,
                      shard::CompleteWorkflowTaskResult result) {
-  if (!result.new_task.has_value()) return succeed(call, {});
+  using Response = RespondWorkflowTaskCompletedResponse;
   std::string body;
-  wire::Writer(&body).bytes(1, encode_poll_workflow_task(*result.new_task, namespace_id));
+  wire::Writer writer(&body);
+  std::vector<shard::TaskToken> activities;
+  if (result.new_task.has_value()) {
+    writer.bytes(Response::kWorkflowTaskFieldNumber,
+                 encode_poll_workflow_task(*result.new_task, ns.id()));
+  }
+  for (auto& activity : result.activities) {
+    writer.bytes(Response::kActivityTasksFieldNumber,
+                 encode_poll_activity_task(activity, ns.name()));
+    activities.push_back(std::move(activity.token));
+  }
+  writer.integer(Response::kResetHistoryEventIdFieldNumber, result.reset_to_event);
+  if (!result.new_task.has_value() && activities.empty()) return succeed(call, std::move(body));
+  std::optional<shard::TaskToken> workflow;
+  if (result.new_task.has_value()) workflow = std::move(result.new_task->token);
   call.reply(RpcStatus{}, std::move(body),
-             [&engine, token = std::move(result.new_task->token)](bool is_delivered) mutable {
-               if (!is_delivered) engine.return_workflow_task(std::move(token));
+             [&engine, workflow = std::move(workflow),
+              activities = std::move(activities)](bool is_delivered) mutable {
+               if (is_delivered) return;
+               if (workflow.has_value()) engine.return_workflow_task(*std::move(workflow));
+               for (auto& token : activities) engine.return_activity_task(std::move(token));
              });
 }
 
@@ -101,6 +119,7 @@ absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest
   completion.identity = request.identity();
   completion.force_new_task = request.force_create_new_workflow_task();
   completion.return_new_task = request.return_new_workflow_task();
+  completion.rereads = request.capabilities().discard_speculative_workflow_task_with_events();
   completion.door = completed_door(request);
   auto drafts = read_commands(*request.mutable_commands(),
                               {bearer.ns->name(),
@@ -108,14 +127,10 @@ absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest
                                completion.token.workflow_id,
                                completion.token.run_id,
                                request.identity(),
-                               {limits.id_bytes, limits.blob_bytes, options.memo_bytes}});
+                               {limits.id_bytes, limits.blob_bytes, options.memo_bytes},
+                               request.messages()});
   completion.commands = std::move(drafts.events);
   completion.bad_command = std::move(drafts.bad_command);
-  if (!completion.bad_command.has_value() && request.messages_size() > 0) {
-    completion.bad_command = shard::CommandError{
-        .cause = WORKFLOW_TASK_FAILED_CAUSE_BAD_UPDATE_WORKFLOW_EXECUTION_MESSAGE,
-        .message = "BadUpdateWorkflowExecutionMessage: updates are not implemented by this server"};
-  }
   for (const auto& [id, result] : request.query_results()) {
     completion.query_answers.emplace_back(
         id,
@@ -127,7 +142,7 @@ absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest
       std::move(completion),
       [&engine, call, ns = bearer.ns](absl::StatusOr<shard::CompleteWorkflowTaskResult> result) {
         if (!result.ok()) return fail(*call, result.status());
-        reply_completed(engine, *call, ns->id(), *std::move(result));
+        reply_completed(engine, *call, *ns, *std::move(result));
       });
   return absl::OkStatus();
 }

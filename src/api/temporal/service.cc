@@ -128,6 +128,8 @@ void register_service(MethodTable& methods, shard::Engine& engine, const Service
   add_start_handlers(registrar);
   add_history_handlers(registrar);
   add_query_handlers(registrar);
+  add_update_handlers(registrar);
+  add_combined_handlers(registrar);
   add_poll_handlers(registrar);
   add_task_handlers(registrar);
   add_activity_handlers(registrar);

@@ -27,6 +27,7 @@ struct ServiceOptions {
   DurationNs history_wait = 20 * kSecond;
   // How long a query without a deadline waits for a worker.
   DurationNs query_wait = 60 * kSecond;
+  DurationNs update_wait = 20 * kSecond;
   uint64_t seed = 1;
 
   // Clients print it and compare it, so it speaks of the API level and not of this program's age.

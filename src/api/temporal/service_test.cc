@@ -61,7 +61,7 @@ TEST_F(ServiceTest, ClaimsWhatItCanDoAndNothingElse) {
       capabilities {
         signal_and_query_header: true internal_error_differentiation: true
         activity_failure_include_heartbeat: true encoded_failure_attributes: true
-        build_id_based_versioning: true upsert_memo: true sdk_metadata: true })"));
+        build_id_based_versioning: true upsert_memo: true eager_workflow_start: true sdk_metadata: true })"));
 }
 
 TEST_F(ServiceTest, ClusterInfo) {
@@ -114,7 +114,8 @@ TEST_F(ServiceTest, DescribingANamespace) {
       "DescribeNamespace", from_text<DescribeNamespaceRequest>(R"(namespace: "default")"));
   expect_same(described, from_text<DescribeNamespaceResponse>(R"(
       namespace_info { name: "default" state: NAMESPACE_STATE_REGISTERED id: "id-of-default"
-        capabilities { worker_poll_complete_on_shutdown: true poller_autoscaling: true }
+        capabilities { worker_poll_complete_on_shutdown: true poller_autoscaling: true eager_workflow_start: true
+        sync_update: true async_update: true }
         limits { blob_size_limit_error: 2097152 memo_size_limit_error: 2097152
                  workflow_task_completion_size_limit_error: 41943040 } }
       config { workflow_execution_retention_ttl { seconds: 86400 } bad_binaries { }

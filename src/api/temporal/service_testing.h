@@ -90,6 +90,15 @@ class FakeNamespaces final : public shard::NamespaceRegistry {
   }
 };
 
+template <typename Result>
+Result blank() {
+  return Result{};
+}
+template <>
+inline shard::UpdateWithStartResult blank() {
+  return {{}, shard::UpdateResult{}};
+}
+
 // One kind of question: what was asked, and what is answered.
 template <typename Request, typename Result>
 struct Seam {
@@ -105,7 +114,7 @@ struct Seam {
 
   int* asked;
   std::vector<Request> requests = {};
-  absl::StatusOr<Result> result = Result{};
+  absl::StatusOr<Result> result = blank<Result>();
   bool holds = false;  // keep the reply for the test to give
   std::vector<shard::Reply<Result>> held = {};
 };
@@ -174,6 +183,13 @@ class FakeEngine final : public shard::Engine {
   void complete_activity(shard::CompleteActivity request, Reply<Done> reply) override {
     completed_activities.ask(std::move(request), std::move(reply));
   }
+  void update_with_start(shard::UpdateWithStart request,
+                         Reply<shard::UpdateWithStartResult> reply) override {
+    starts_with_update.ask(std::move(request), std::move(reply));
+  }
+  void update_workflow(shard::UpdateRequest request, Reply<shard::UpdateResult> reply) override {
+    updates.ask(std::move(request), std::move(reply));
+  }
   void fail_activity(shard::FailActivity request, Reply<Done> reply) override {
     failed_activities.ask(std::move(request), std::move(reply));
   }
@@ -233,6 +249,8 @@ class FakeEngine final : public shard::Engine {
   Seam<shard::HeartbeatActivity, shard::HeartbeatResult> heartbeats{&asked};
   Seam<shard::QueryRequest, shard::QueryResult> queries{&asked};
   Seam<std::pair<std::string, shard::QueryAnswer>, Done> answered_queries{&asked};
+  Seam<shard::UpdateRequest, shard::UpdateResult> updates{&asked};
+  Seam<shard::UpdateWithStart, shard::UpdateWithStartResult> starts_with_update{&asked};
   Seam<shard::QueueRef, shard::QueueView> described_queues{&asked};
   Seam<shard::ChangeRules, model::QueueRules> rule_changes{&asked};
   Seam<shard::KeysRequest, shard::KeysView> key_lists{&asked};
