@@ -2,7 +2,7 @@
 
 import pytest
 
-from harness import client, report_as, stage  # noqa: F401
+from harness import client, client_elsewhere, report_as, stage  # noqa: F401
 
 
 @pytest.hookimpl(trylast=True)

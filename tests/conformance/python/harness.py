@@ -12,12 +12,22 @@ from temporalio.client import Client
 from support import Stage
 
 
-@pytest.fixture(scope="session")
-async def client() -> Client:
+async def connect() -> Client:
     return await Client.connect(
         os.environ["FAIRLEAD_ADDRESS"],
         namespace=os.environ.get("FAIRLEAD_NAMESPACE", "default"),
     )
+
+
+@pytest.fixture(scope="session")
+async def client() -> Client:
+    return await connect()
+
+
+@pytest.fixture
+async def client_elsewhere() -> Client:
+    """A client that shares nothing with the one that the stage uses."""
+    return await connect()
 
 
 @pytest.fixture

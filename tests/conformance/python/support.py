@@ -7,10 +7,14 @@ import time
 from datetime import timedelta
 from typing import Any, Awaitable, Callable, Sequence
 
+from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
+from temporalio.api.update.v1 import UpdateRef
+from temporalio.api.workflowservice.v1 import PollWorkflowExecutionUpdateRequest
 from temporalio.client import Client, WorkflowHandle
-from temporalio.worker import Worker
+from temporalio.service import RPCError, RPCStatusCode
+from temporalio.worker import Replayer, Worker
 
 WAIT_SECONDS_MAX = 30.0
 
@@ -77,3 +81,27 @@ async def until_event(handle: WorkflowHandle, name: str) -> None:
 
 async def within_bound(awaitable: Awaitable[Any]) -> Any:
     return await asyncio.wait_for(awaitable, WAIT_SECONDS_MAX)
+
+
+async def until_admitted(handle: WorkflowHandle, update_id: str) -> None:
+    """Waits until the server knows an update that no worker has seen yet."""
+    execution = WorkflowExecution(workflow_id=handle.id)
+    request = PollWorkflowExecutionUpdateRequest(
+        namespace=handle._client.namespace,
+        update_ref=UpdateRef(workflow_execution=execution, update_id=update_id),
+    )
+
+    async def is_admitted() -> bool:
+        try:
+            service = handle._client.workflow_service
+            await service.poll_workflow_execution_update(request)
+        except RPCError as error:
+            assert error.status == RPCStatusCode.NOT_FOUND, error
+            return False
+        return True
+
+    await until(is_admitted)
+
+
+async def replays(handle: WorkflowHandle, *workflows: type) -> None:
+    await Replayer(workflows=workflows).replay_workflow(await handle.fetch_history())

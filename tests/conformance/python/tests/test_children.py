@@ -14,7 +14,6 @@ from temporalio.exceptions import (
     TerminatedError,
     TimeoutError,
 )
-from temporalio.worker import Replayer
 from temporalio.workflow import ChildWorkflowCancellationType
 
 from app.activities import Seat
@@ -34,7 +33,7 @@ from app.child_workflows import (
     WaitForInbox,
 )
 from app.message_workflows import FixedGreeting, Inbox, Refuse, Sleep
-from support import Stage, event_names, until, until_event
+from support import Stage, event_names, replays, until, until_event
 
 RUNNING = WorkflowExecutionStatus.RUNNING
 CANCELED = WorkflowExecutionStatus.CANCELED
@@ -61,10 +60,6 @@ async def child_failure(handle: WorkflowHandle) -> ChildWorkflowError:
         await handle.result()
     assert isinstance(failure.value.cause, ChildWorkflowError)
     return failure.value.cause
-
-
-async def replays(handle: WorkflowHandle, parent: type) -> None:
-    await Replayer(workflows=[parent]).replay_workflow(await handle.fetch_history())
 
 
 async def test_a_child_completes_and_its_parent_gets_the_result(stage: Stage):

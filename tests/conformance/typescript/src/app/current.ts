@@ -7,6 +7,7 @@ export * from './activityWorkflows';
 export * from './childWorkflows';
 export * from './messageWorkflows';
 export * from './turns';
+export * from './updateWorkflows';
 
 const { greet } = proxyActivities<typeof activities>({ startToCloseTimeout: '1 minute' });
 

@@ -7,5 +7,7 @@ import './startOptions';
 import './chains';
 import './children';
 import './neighbours';
+import './updates';
+import './updateWithStart';
 import './dispatchOrder';
 import './replay';

@@ -5,6 +5,7 @@ import conformance.app.ActivityWorkflows;
 import conformance.app.ChildWorkflows;
 import conformance.app.MessageWorkflows;
 import conformance.app.TurnWorkflows;
+import conformance.app.UpdateWorkflows;
 import io.temporal.api.enums.v1.WorkflowExecutionStatus;
 import io.temporal.api.history.v1.HistoryEvent;
 import io.temporal.client.WorkflowClient;
@@ -57,6 +58,8 @@ final class Stage {
     MessageWorkflows.CleanUpWhenCancelledImpl.class,
     MessageWorkflows.FixedGreeting.class,
     MessageWorkflows.JourneyAfter.class,
+    UpdateWorkflows.AccountImpl.class,
+    UpdateWorkflows.TravellingAccountImpl.class,
   };
 
   private static final WorkflowServiceStubs SERVICE =
