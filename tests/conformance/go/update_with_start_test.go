@@ -172,6 +172,24 @@ func TestACallThatGivesUpLeavesTheWorkflowThatItStarted(t *testing.T) {
 	s.closes(s.deposits("five", 5, useExisting, 5), "deposit 5")
 }
 
+func TestAnUpdateStartsANewRunWhenTheOneItWaitsForIsClosed(t *testing.T) {
+	s := newStage(t)
+	first := s.start(app.Account, false)
+	opening, waiting := s.opening(useExisting), make(chan answer[int], 1)
+	go func() {
+		balance, err := s.depositWithStart("five", 5, opening)
+		waiting <- answer[int]{balance, err}
+	}()
+	s.untilAdmitted("five")
+	s.check(server.TerminateWorkflow(s.ctx, s.name, "", "the test wants it"))
+	defer s.work(registerAccounts)()
+	equal(s, receive(s, waiting), answer[int]{5, nil})
+	run, err := opening.Get(s.ctx)
+	s.check(err)
+	equal(s, run.GetRunID() == first.GetRunID(), false)
+	s.closes(run, "deposit 5")
+}
+
 func TestCallersAtOnceShareOneWorkflow(t *testing.T) {
 	s := newStage(t)
 	defer s.work(registerAccounts)()

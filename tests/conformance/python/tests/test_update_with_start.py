@@ -17,7 +17,7 @@ from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from temporalio.service import RPCError
 
 from app.update_workflows import Account
-from support import Stage, event_names, replays, within_bound
+from support import Stage, event_names, replays, until_admitted, within_bound
 
 FAIL = WorkflowIDConflictPolicy.FAIL
 USE_EXISTING = WorkflowIDConflictPolicy.USE_EXISTING
@@ -209,6 +209,20 @@ async def test_a_call_that_gives_up_leaves_the_workflow_that_it_started(
         assert await within_bound(bank.deposit(5, opening, id="five")) == 5
         await handle.signal(Account.close)
         assert await handle.result() == ["deposit 5"]
+
+
+async def test_an_update_starts_a_new_run_when_the_one_it_waits_for_is_closed(
+    stage: Stage, bank: Bank
+):
+    first = await stage.start(Account.run)
+    opening = bank.opening(USE_EXISTING)
+    deposit = asyncio.create_task(bank.deposit(5, opening, id="five"))
+    await until_admitted(first, "five")
+    await first.terminate()
+    async with stage.worker(Account):
+        assert await within_bound(deposit) == 5
+        assert await run_of(opening) != first.result_run_id
+        await (await opening.workflow_handle()).terminate()
 
 
 async def test_callers_at_once_share_one_workflow(stage: Stage, bank: Bank):
