@@ -182,7 +182,7 @@ TEST(Activity, TheSameIdTwiceIsRefusedAndChangesNothing) {
   bench.take_task();
   const auto state = bench.run.state.SerializeAsString();
   std::vector<model::Event> commands{schedule("b"), schedule("a")};
-  const auto refusal = check_commands(bench.run, bench.limits, false, &commands);
+  const auto refusal = check_commands(bench.run, bench.limits, &commands);
   ASSERT_TRUE(refusal.has_value());
   EXPECT_EQ(refusal->cause, FailedCause::kScheduleActivityDuplicateId);
   EXPECT_EQ(bench.run.state.SerializeAsString(), state);

@@ -207,7 +207,7 @@ TEST(Externals, MayNotCancelAChildOfTheSameTask) {
   cancel.set_kind(model::CANCEL_EXTERNAL_INITIATED);
   cancel.mutable_external_event()->mutable_run()->set_workflow_id("child-1");
   std::vector<model::Event> commands{start_child(), cancel};
-  const auto refusal = check_commands(bench.run, bench.limits, false, &commands);
+  const auto refusal = check_commands(bench.run, bench.limits, &commands);
   ASSERT_TRUE(refusal.has_value());
   EXPECT_EQ(refusal->cause, FailedCause::kBadRequestCancelExternal);
 }

@@ -21,10 +21,9 @@ bool is_closing(model::EventKind kind) {
 // What the commands before the one being looked at will have changed.
 class Foresight {
  public:
-  Foresight(const Run& run, const Limits& limits, bool has_news)
+  Foresight(const Run& run, const Limits& limits)
       : run_(run),
         limits_(limits),
-        has_news_(has_news),
         activities_(static_cast<int64_t>(run.activities.size())),
         children_(static_cast<int64_t>(run.children.size())),
         buffered_(run.state.buffered_size()) {
@@ -61,7 +60,7 @@ class Foresight {
                    ? bad_update(command->update_event().update_id(), "was accepted already")
                    : std::nullopt;
       default:
-        if (is_closing(command->kind()) && (buffered_ > 0 || has_news_)) {
+        if (is_closing(command->kind()) && buffered_ > 0) {
           return CommandRefusal{FailedCause::kUnhandledCommand, "UnhandledCommand"};
         }
         return std::nullopt;
@@ -181,7 +180,6 @@ class Foresight {
 
   const Run& run_;
   const Limits& limits_;
-  bool has_news_;
   int64_t activities_;
   int64_t children_;
   int64_t signals_ = 0;
@@ -317,9 +315,9 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
 
 }  // namespace
 
-std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits, bool has_news,
+std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
                                              std::vector<model::Event>* commands) {
-  Foresight foresight(run, limits, has_news);
+  Foresight foresight(run, limits);
   for (auto& command : *commands) {
     if (auto refusal = foresight.check(&command)) return refusal;
   }

@@ -23,9 +23,7 @@ struct CommandRefusal {
 
 // Whether all commands can be carried out, in order, given what the run has pending. Drafts are
 // normalised on the way. Nothing is changed in the run, so a refusal leaves no trace of it.
-// `has_news`: beside what is buffered, something waits that the worker has not seen; the run cannot
-// close before it has.
-std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits, bool has_news,
+std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
                                              std::vector<model::Event>* commands);
 
 // Carries out commands that were checked.

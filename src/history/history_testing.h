@@ -92,7 +92,7 @@ class Bench {
   // The worker completes its task with these commands, sticky if a queue is given. False if
   // refused.
   bool complete_task(std::vector<model::Event> commands = {}, const std::string& sticky = "") {
-    if (check_commands(run, limits, false, &commands).has_value()) return false;
+    if (check_commands(run, limits, &commands).has_value()) return false;
     step([&](Transaction& tx) {
       const int64_t id = complete_workflow_task(tx, "");
       tx.state().clear_sticky();

@@ -147,7 +147,7 @@ TEST(Update, AnswersOutOfOrderAreRefused) {
   Visited bench;
   bench.take_task();
   const auto refused = [&](std::vector<model::Event> commands) {
-    const auto refusal = check_commands(bench.run, bench.limits, false, &commands);
+    const auto refusal = check_commands(bench.run, bench.limits, &commands);
     return refusal.has_value() && refusal->cause == FailedCause::kBadUpdateMessage;
   };
   EXPECT_TRUE(refused({complete("u")}));
@@ -160,16 +160,6 @@ TEST(Update, AnswersOutOfOrderAreRefused) {
   bench.take_task();
   EXPECT_TRUE(refused({accept("u")}));
   EXPECT_TRUE(refused({complete("u")}));
-}
-
-// An update that was admitted while the task was out would be lost with the run.
-TEST(Update, ARunDoesNotCloseBeforeItsWorkerHasSeenWhatWaits) {
-  Visited bench;
-  bench.take_task();
-  std::vector<model::Event> commands{complete_workflow()};
-  const auto refusal = check_commands(bench.run, bench.limits, true, &commands);
-  ASSERT_TRUE(refusal.has_value());
-  EXPECT_EQ(refusal->cause, FailedCause::kUnhandledCommand);
 }
 
 TEST(Update, ManyUpdatesSuggestToContinueAsNew) {

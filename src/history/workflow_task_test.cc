@@ -104,7 +104,7 @@ TEST(WorkflowTask, ClosingIsRefusedWhileEventsWait) {
   bench.take_task();
   bench.signal();
   std::vector<model::Event> commands{complete_workflow()};
-  const auto refusal = check_commands(bench.run, bench.limits, false, &commands);
+  const auto refusal = check_commands(bench.run, bench.limits, &commands);
   ASSERT_TRUE(refusal.has_value());
   EXPECT_EQ(refusal->cause, FailedCause::kUnhandledCommand);
 }

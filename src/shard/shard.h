@@ -217,6 +217,8 @@ class Shard {
   void drop_sticky(RunEntry& entry);
 
   // Updates.
+  void try_update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply,
+                             bool is_last_try);
   bool knows_update(const RunEntry& entry, const std::string& id) const;
   bool has_new_updates(const RunEntry& entry) const;
   absl::Status check_update(const RunEntry& entry, const UpdateRequest& request) const;

@@ -240,8 +240,7 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
         if (!request.bad_command.has_value()) {
           auto refusal = attach_updates(entry, &request.commands);
           if (!refusal.has_value()) {
-            refusal = history::check_commands(entry.run, *world_.limits, has_new_updates(entry),
-                                              &request.commands);
+            refusal = history::check_commands(entry.run, *world_.limits, &request.commands);
           }
           if (refusal.has_value()) {
             request.bad_command = CommandError{static_cast<int>(refusal->cause), refusal->message};

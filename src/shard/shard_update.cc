@@ -17,6 +17,7 @@ namespace fairlead::shard {
 namespace {
 
 constexpr int32_t kFailingAttempt = 3;
+constexpr char kCutOff[] = "workflow update was aborted by closing workflow";
 
 const LiveUpdate* find_live(const RunEntry& entry, const std::string& id) {
   const auto found = std::find_if(entry.updates.begin(), entry.updates.end(),
@@ -103,12 +104,18 @@ void Shard::admit_update(RunEntry& entry, UpdateRequest request, Reply<UpdateRes
 }
 
 void Shard::update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) {
+  try_update_with_start(std::move(request), std::move(reply), false);
+}
+
+// A run that closes while the update waits for it makes room for a new one, which is tried once.
+void Shard::try_update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply,
+                                  bool is_last_try) {
   const auto current = current_run(request.start.ns, request.start.workflow_id);
   auto* entry = current.ok() ? runs_.find(*current) : nullptr;
   if (entry != nullptr && entry->is_locked) {
     entry->waiting.push_back(
-        [this, request = std::move(request), reply = std::move(reply)]() mutable {
-          update_with_start(std::move(request), std::move(reply));
+        [this, request = std::move(request), reply = std::move(reply), is_last_try]() mutable {
+          try_update_with_start(std::move(request), std::move(reply), is_last_try);
         });
     return;
   }
@@ -121,11 +128,19 @@ void Shard::update_with_start(UpdateWithStart request, Reply<UpdateWithStartResu
   if (only_updates) {
     const auto& state = entry->run.state;
     StartResult found{state.run_id(), state.first_run_id(), is_retry, state.status()};
-    request.update.run.run_id = state.run_id();
-    update_workflow(std::move(request.update),
-                    [reply = std::move(reply), found](absl::StatusOr<UpdateResult> result) mutable {
-                      reply(UpdateWithStartResult{found, std::move(result)});
-                    });
+    auto update = request.update;
+    update.run.run_id = state.run_id();
+    update_workflow(
+        std::move(update), [this, request = std::move(request), reply = std::move(reply), found,
+                            is_last_try](absl::StatusOr<UpdateResult> result) mutable {
+          if (is_last_try || result.status().message() != kCutOff) {
+            reply(UpdateWithStartResult{found, std::move(result)});
+            return;
+          }
+          executor_->post([this, request = std::move(request), reply = std::move(reply)]() mutable {
+            try_update_with_start(std::move(request), std::move(reply), true);
+          });
+        });
     return;
   }
   // The start is answered when it is durable, the update when a worker has dealt with it: the
@@ -300,10 +315,9 @@ void Shard::redeliver_updates(RunEntry& entry) {
 // The run has closed. Those who wait for an accepted update hear that it will not be completed; the
 // others may try again if the chain goes on.
 void Shard::abort_updates(Step& step, RunEntry& entry) {
-  const absl::Status status =
-      entry.run.state.next_run_id().empty()
-          ? errors::not_found("workflow update was aborted by closing workflow")
-          : errors::busy_workflow("workflow update was aborted by closing workflow");
+  const absl::Status status = entry.run.state.next_run_id().empty()
+                                  ? errors::not_found(kCutOff)
+                                  : errors::busy_workflow(kCutOff);
   const auto live = std::move(entry.updates);
   entry.updates.clear();
   for (const auto& update : live) tell_update_waiters(step, entry, update.id, status);

@@ -135,7 +135,7 @@ absl::Status execute(Service& service, ExecuteMultiOperationRequest& request, co
     fail_start(*call, start.status());
     return absl::OkStatus();
   }
-  auto update = read_update(service, ns, update_part, *call);
+  auto update = read_update(service, ns, update_part);
   if (!update.ok()) {
     fail_update(*call, update.status(), false);
     return absl::OkStatus();

@@ -1,5 +1,3 @@
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/try.h"
@@ -18,9 +16,6 @@ using namespace temporal::api::enums::v1;
 using namespace temporal::api::workflowservice::v1;
 using temporal::api::update::v1::Outcome;
 
-// Kept back from the caller's deadline for the way of the answer.
-constexpr DurationNs kWayBack = kSecond;
-
 absl::StatusOr<UpdateStage> read_stage(const temporal::api::update::v1::WaitPolicy& policy) {
   switch (policy.lifecycle_stage()) {
     case UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_UNSPECIFIED:
@@ -35,11 +30,10 @@ absl::StatusOr<UpdateStage> read_stage(const temporal::api::update::v1::WaitPoli
   }
 }
 
-TimeNs wait_until(const Service& service, const Call& call) {
-  const TimeNs now = service.engine.now();
-  const TimeNs until = add_saturated(now, service.options.update_wait);
-  if (call.deadline() == kNever) return until;
-  return std::clamp(call.deadline() - kWayBack, now, until);
+// Who waits less long than the server would is not answered early: clients ask again at once after
+// an answer, and give up after their deadline.
+TimeNs wait_until(const Service& service) {
+  return add_saturated(service.engine.now(), service.options.update_wait);
 }
 
 // An update that has no outcome of its worker's.
@@ -87,8 +81,7 @@ std::string encode_updated(const shard::UpdateResult& result, const std::string&
 
 absl::StatusOr<shard::UpdateRequest> read_update(const Service& service,
                                                  const shard::NamespacePtr& ns,
-                                                 const UpdateWorkflowExecutionRequest& request,
-                                                 const Call& call) {
+                                                 const UpdateWorkflowExecutionRequest& request) {
   const auto& limits = service.options.limits;
   FL_TRY(check_execution(request.has_workflow_execution() ? &request.workflow_execution() : nullptr,
                          limits.id_bytes));
@@ -107,7 +100,7 @@ absl::StatusOr<shard::UpdateRequest> read_update(const Service& service,
   update.first_run_id = request.first_execution_run_id();
   update.update_id = asked.meta().update_id();
   update.request = asked.SerializeAsString();
-  update.wait_until = wait_until(service, call);
+  update.wait_until = wait_until(service);
   return update;
 }
 
@@ -116,7 +109,7 @@ namespace {
 absl::Status update_workflow(Service& service, UpdateWorkflowExecutionRequest& request,
                              const CallPtr& call) {
   FL_TRY_ASSIGN(const auto ns, service.find_active_namespace(request.namespace_()));
-  FL_TRY_ASSIGN(auto update, read_update(service, ns, request, *call));
+  FL_TRY_ASSIGN(auto update, read_update(service, ns, request));
   service.engine.update_workflow(
       std::move(update),
       answer<shard::UpdateResult>(call, [workflow_id = request.workflow_execution().workflow_id()](
@@ -142,7 +135,7 @@ absl::Status poll_update(Service& service, PollWorkflowExecutionUpdateRequest& r
   update.update_id = ref.update_id();
   const bool waits = request.wait_policy().lifecycle_stage() !=
                      UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_UNSPECIFIED;
-  update.wait_until = waits ? wait_until(service, *call) : 0;
+  update.wait_until = waits ? wait_until(service) : 0;
   service.engine.update_workflow(
       std::move(update),
       answer<shard::UpdateResult>(call, [workflow_id = ref.workflow_execution().workflow_id()](

@@ -26,8 +26,7 @@ void write_update(wire::Writer& writer, uint32_t field, const shard::AttachedUpd
 // Checks a client's update and turns it into the engine's words.
 absl::StatusOr<shard::UpdateRequest> read_update(
     const Service& service, const shard::NamespacePtr& ns,
-    const temporal::api::workflowservice::v1::UpdateWorkflowExecutionRequest& request,
-    const Call& call);
+    const temporal::api::workflowservice::v1::UpdateWorkflowExecutionRequest& request);
 
 // UpdateWorkflowExecutionResponse.
 std::string encode_updated(const shard::UpdateResult& result, const std::string& workflow_id);
