@@ -78,6 +78,11 @@ absl::Status activity_not_found() {
       "invalid activityID or activity already timed out or invoking workflow is completed");
 }
 
+absl::Status pending_activity_not_found() {
+  return not_found(
+      "Can't find pending activity with such ID. Invalid activityID or activity already completed");
+}
+
 absl::Status namespace_not_found(std::string_view name) {
   return make(StatusCode::kNotFound, absl::StrCat("Namespace ", to_absl(name), " is not found."),
               ErrorKind::kNamespaceNotFound, {name});

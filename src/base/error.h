@@ -50,6 +50,7 @@ absl::Status run_not_found(std::string_view workflow_id, std::string_view run_id
 absl::Status workflow_completed();
 absl::Status workflow_task_not_found();
 absl::Status activity_not_found();
+absl::Status pending_activity_not_found();
 absl::Status namespace_not_found(std::string_view name);
 absl::Status namespace_already_exists(std::string_view name);
 absl::Status namespace_invalid_state(std::string_view name, std::string_view message);

@@ -13,11 +13,6 @@ DurationNs capped(DurationNs value, DurationNs cap) {
   return cap > 0 && (value == 0 || value > cap) ? cap : value;
 }
 
-TimeNs gives_up_at(const model::ActivityState& activity) {
-  const DurationNs limit = activity.scheduled().schedule_to_close_ns();
-  return limit > 0 ? add_saturated(activity.first_scheduled_ns(), limit) : kNever;
-}
-
 // A failure that is kept only to be shown must not make the state grow without bound.
 void shorten_failure(model::Failure* failure, int64_t bytes_max) {
   if (static_cast<int64_t>(failure->heartbeat_details().size()) > bytes_max) {
@@ -69,6 +64,19 @@ void end_activity(Transaction& tx, model::ActivityState& activity, model::EventK
   tx.record(std::move(event));
 }
 
+// While it is paused nothing is tried, so neither attempts nor time run out. An operator who pauses
+// an activity on its last attempt does not make it fail.
+RetryDecision decide(const Transaction& tx, const model::ActivityState& activity,
+                     const model::Failure& failure) {
+  if (activity.cancel_requested()) return {model::RETRY_CANCEL_REQUESTED};
+  const auto decision = decide_retry(activity.scheduled().retry_policy(), activity.attempt(),
+                                     failure, tx.now, gives_up_at(activity));
+  const bool ran_out = decision.state == model::RETRY_MAXIMUM_ATTEMPTS_REACHED ||
+                       decision.state == model::RETRY_TIMEOUT;
+  if (activity.has_pause() && ran_out) return {model::RETRY_IN_PROGRESS};
+  return decision;
+}
+
 void retry_later(Transaction& tx, model::ActivityState& activity, DurationNs interval,
                  model::Failure failure) {
   tx.touch(activity);
@@ -83,11 +91,19 @@ void retry_later(Transaction& tx, model::ActivityState& activity, DurationNs int
   activity.clear_started_identity();
   activity.clear_request_id();
   activity.set_heartbeat_ns(0);
+  if (activity.reset_heartbeat()) activity.clear_heartbeat_details();
+  activity.set_reset(false);
+  activity.set_reset_heartbeat(false);
   activity.set_backing_off(true);
-  if (interval == 0) offer_activity(tx, activity);
+  if (interval == 0 && !activity.has_pause()) offer_activity(tx, activity);
 }
 
 }  // namespace
+
+TimeNs gives_up_at(const model::ActivityState& activity) {
+  const DurationNs limit = activity.scheduled().schedule_to_close_ns();
+  return limit > 0 ? add_saturated(activity.first_scheduled_ns(), limit) : kNever;
+}
 
 bool normalize_activity(model::ActivityScheduled* activity, const model::RunState& run) {
   const DurationNs run_timeout = run.run_timeout_ns();
@@ -129,6 +145,7 @@ model::Priority merge_priority(const model::Priority& base, const model::Priorit
 }
 
 void offer_activity(Transaction& tx, model::ActivityState& activity) {
+  FL_ASSERT(!activity.has_pause(), "nothing of a paused activity goes to a queue");
   tx.touch(activity);
   activity.set_backing_off(false);
   activity.set_stamp(tx.next_stamp());
@@ -158,7 +175,8 @@ const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id
                                            const Taker& taker) {
   if (!tx.run().is_open()) return nullptr;
   auto* activity = tx.run().find_activity(scheduled_id);
-  if (activity == nullptr || activity->stamp() != stamp || activity->started_ns() != 0) {
+  if (activity == nullptr || activity->stamp() != stamp || activity->started_ns() != 0 ||
+      activity->has_pause()) {
     return nullptr;
   }
   tx.touch(*activity);
@@ -167,16 +185,21 @@ const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id
   activity->set_started_identity(taker.identity);
   activity->set_last_worker_identity(taker.identity);
   activity->set_request_id(taker.request_id);
+  activity->set_started_attempt(activity->attempt());
   activity->set_heartbeat_ns(0);
   return activity;
 }
 
 void return_activity(Transaction& tx, model::ActivityState& activity) {
+  tx.touch(activity);
   tx.give_back(activity);
   activity.set_started_ns(0);
   activity.clear_started_identity();
   activity.clear_request_id();
-  offer_activity(tx, activity);
+  if (activity.reset_heartbeat()) activity.clear_heartbeat_details();
+  activity.set_reset(false);
+  activity.set_reset_heartbeat(false);
+  if (!activity.has_pause()) offer_activity(tx, activity);
 }
 
 void complete_activity(Transaction& tx, model::ActivityState& activity, const std::string& identity,
@@ -188,10 +211,7 @@ void complete_activity(Transaction& tx, model::ActivityState& activity, const st
 
 void fail_activity(Transaction& tx, model::ActivityState& activity, const std::string& identity,
                    model::Failure failure) {
-  const auto decision = activity.cancel_requested()
-                            ? RetryDecision{model::RETRY_CANCEL_REQUESTED}
-                            : decide_retry(activity.scheduled().retry_policy(), activity.attempt(),
-                                           failure, tx.now, gives_up_at(activity));
+  const auto decision = decide(tx, activity, failure);
   if (decision.state == model::RETRY_IN_PROGRESS) {
     retry_later(tx, activity, decision.interval, std::move(failure));
     return;
@@ -241,10 +261,7 @@ model::Failure timeout_failure(const model::ActivityState& activity, model::Time
 
 void time_out_activity(Transaction& tx, model::ActivityState& activity, model::TimeoutType type) {
   auto failure = timeout_failure(activity, type);
-  const auto decision = activity.cancel_requested()
-                            ? RetryDecision{model::RETRY_CANCEL_REQUESTED}
-                            : decide_retry(activity.scheduled().retry_policy(), activity.attempt(),
-                                           failure, tx.now, gives_up_at(activity));
+  const auto decision = decide(tx, activity, failure);
   if (decision.state == model::RETRY_IN_PROGRESS) {
     retry_later(tx, activity, decision.interval, std::move(failure));
     return;

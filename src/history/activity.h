@@ -18,8 +18,11 @@ model::Priority merge_priority(const model::Priority& base, const model::Priorit
 // Writes the scheduled event (a normalised draft) and offers the first attempt.
 void schedule_activity(Transaction& tx, model::Event draft);
 
-// Gives an attempt to a worker; null if it is no longer the one with this stamp. Writes no event:
-// the start shows in the history together with the outcome.
+// When the whole activity runs out of time; kNever if it does not.
+TimeNs gives_up_at(const model::ActivityState& activity);
+
+// Gives an attempt to a worker; null if it is no longer the one with this stamp, or paused. Writes
+// no event: the start shows in the history together with the outcome.
 const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id, uint64_t stamp,
                                            const Taker& taker);
 // The attempt never reached its worker: it waits again, as if it had not been taken.
@@ -41,7 +44,7 @@ void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::st
 void request_cancel_activity(Transaction& tx, model::ActivityState& activity,
                              int64_t workflow_task_completed_id);
 
-// The back-off is over: offers the next attempt.
+// The back-off is over: offers the next attempt. A paused activity has none to offer.
 void offer_activity(Transaction& tx, model::ActivityState& activity);
 
 }  // namespace fairlead::history

@@ -22,15 +22,20 @@ struct ActivityDeadline {
   }
 };
 
+// While an activity is paused only the attempt that a worker has can run out of time.
 ActivityDeadline activity_deadline(const model::ActivityState& activity) {
   const auto& limits = activity.scheduled();
   ActivityDeadline next;
-  next.consider(activity.first_scheduled_ns(), limits.schedule_to_close_ns(),
-                model::SCHEDULE_TO_CLOSE);
+  if (!activity.has_pause()) {
+    next.consider(activity.first_scheduled_ns(), limits.schedule_to_close_ns(),
+                  model::SCHEDULE_TO_CLOSE);
+  }
   if (activity.started_ns() != 0) {
     next.consider(activity.started_ns(), limits.start_to_close_ns(), model::START_TO_CLOSE);
     next.consider(std::max(activity.started_ns(), activity.heartbeat_ns()), limits.heartbeat_ns(),
                   model::HEARTBEAT);
+  } else if (activity.has_pause()) {
+    return next;
   } else if (activity.backing_off()) {
     if (activity.scheduled_ns() < next.at) next = {activity.scheduled_ns()};
   } else {
@@ -84,7 +89,6 @@ void pass_activity_time(Transaction& tx) {
     if (deadline.type == model::TIMEOUT_UNSPECIFIED) {
       offer_activity(tx, activity);
     } else {
-      tx.drop(model::ACTIVITY_TASK, activity.mutable_place());
       time_out_activity(tx, activity, deadline.type);
     }
   }

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "absl/strings/str_cat.h"
+#include "base/error.h"
+
 namespace fairlead::history {
 
 namespace {
@@ -10,6 +13,7 @@ namespace {
 constexpr DurationNs kDefaultInterval = kSecond;
 constexpr double kDefaultCoefficient = 2.0;
 constexpr int64_t kMaximumIntervalFactor = 100;
+constexpr std::string_view kTimeoutTypePrefix = "TemporalTimeout:";
 
 bool listed(const model::RetryPolicy& policy, std::string_view type) {
   return std::any_of(policy.non_retryable_error_types().begin(),
@@ -51,6 +55,36 @@ void apply_retry_defaults(model::RetryPolicy* policy) {
     }
     policy->set_maximum_interval_ns(maximum);
   }
+}
+
+absl::Status check_retry_policy(const model::RetryPolicy& policy) {
+  // With a single attempt nothing else of the policy matters.
+  if (policy.maximum_attempts() == 1) return absl::OkStatus();
+  // Written as "not at least" so that NaN is refused too.
+  const double coefficient = policy.backoff_coefficient();
+  if (coefficient != 0 && !(coefficient >= 1)) {
+    return errors::invalid_argument("BackoffCoefficient cannot be less than 1 on retry policy.");
+  }
+  const DurationNs initial =
+      policy.initial_interval_ns() > 0 ? policy.initial_interval_ns() : kDefaultInterval;
+  if (policy.maximum_interval_ns() > 0 && policy.maximum_interval_ns() < initial) {
+    return errors::invalid_argument(
+        "MaximumInterval cannot be less than InitialInterval on retry policy.");
+  }
+  if (policy.maximum_attempts() < 0) {
+    return errors::invalid_argument("MaximumAttempts cannot be negative on retry policy.");
+  }
+  for (const std::string& type : policy.non_retryable_error_types()) {
+    std::string_view timeout = type;
+    if (!timeout.starts_with(kTimeoutTypePrefix)) continue;
+    timeout.remove_prefix(kTimeoutTypePrefix.size());
+    if (timeout != "StartToClose" && timeout != "ScheduleToStart" && timeout != "ScheduleToClose" &&
+        timeout != "Heartbeat") {
+      return errors::invalid_argument(
+          absl::StrCat("Invalid timeout type value: ", std::string(timeout), "."));
+    }
+  }
+  return absl::OkStatus();
 }
 
 DurationNs retry_interval(const model::RetryPolicy& policy, int32_t attempt) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "absl/status/status.h"
 #include "base/time.h"
 #include "model/model.pb.h"
 
@@ -13,6 +14,10 @@ struct RetryDecision {
 
 // Fills in what a policy leaves open: 1 s, doubling, at most 100 times the first interval.
 void apply_retry_defaults(model::RetryPolicy* policy);
+
+// InvalidArgument if the policy contradicts itself. Zeros stand for the defaults, and it is those
+// that are compared then.
+absl::Status check_retry_policy(const model::RetryPolicy& policy);
 
 // How long to wait after attempt number `attempt` (1-based) has failed.
 DurationNs retry_interval(const model::RetryPolicy& policy, int32_t attempt);

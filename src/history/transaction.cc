@@ -30,6 +30,7 @@ bool is_buffered_kind(model::EventKind kind) {
     case model::EXTERNAL_CANCEL_REQUESTED:
     case model::SIGNAL_EXTERNAL_FAILED:
     case model::EXTERNAL_SIGNALED:
+    case model::WORKFLOW_OPTIONS_UPDATED:
       return true;
     default:
       return false;
@@ -38,7 +39,8 @@ bool is_buffered_kind(model::EventKind kind) {
 
 bool wakes_workflow(model::Flavour flavour, model::EventKind kind) {
   FL_ASSERT(flavour == model::TEMPORAL, "no other flavour has a wake-up rule yet");
-  return is_buffered_kind(kind) && kind != model::ACTIVITY_STARTED;
+  return is_buffered_kind(kind) && kind != model::ACTIVITY_STARTED &&
+         kind != model::WORKFLOW_OPTIONS_UPDATED;
 }
 
 namespace {

@@ -246,6 +246,15 @@ void release_sticky_task(Transaction& tx) {
   offer_task(tx);
 }
 
+void offer_workflow_task_again(Transaction& tx) {
+  auto& state = tx.state();
+  if (!state.has_workflow_task() || tx.run().has_started_task()) return;
+  auto* task = state.mutable_workflow_task();
+  if (task->speculative()) return;
+  tx.drop(model::WORKFLOW_TASK, task->mutable_place());
+  offer_task(tx);
+}
+
 void force_fail_workflow_task(Transaction& tx) {
   TaskFailure failure;
   failure.cause = static_cast<int>(FailedCause::kForceCloseCommand);

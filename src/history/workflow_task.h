@@ -78,6 +78,9 @@ void time_out_workflow_task(Transaction& tx);
 void time_out_sticky_task(Transaction& tx);
 // The sticky queue is known to be dead: moves the waiting task to the normal queue, no event.
 void release_sticky_task(Transaction& tx);
+// Offers the waiting task anew: the run's priority has changed. A task made for an update keeps its
+// place.
+void offer_workflow_task_again(Transaction& tx);
 // Too much was buffered behind a task: it is failed so that the buffer can be written.
 void force_fail_workflow_task(Transaction& tx);
 // A task that a worker holds ends because the run does.
