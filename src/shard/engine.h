@@ -24,6 +24,8 @@ class Engine {
   virtual void cancel_workflow(CancelRequest request, Reply<Done> reply) = 0;
   virtual void terminate_workflow(TerminateRequest request, Reply<Done> reply) = 0;
   virtual void describe_workflow(RunRef run, Reply<RunView> reply) = 0;
+  // Answered with the run's priority as it is now.
+  virtual void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) = 0;
 
   virtual void read_history(HistoryRequest request, Reply<HistoryPage> reply) = 0;
   // Newest first: events below `from_event` (0: from the end).
@@ -48,6 +50,13 @@ class Engine {
   virtual void fail_activity(FailActivity request, Reply<Done> reply) = 0;
   virtual void cancel_activity(CancelActivity request, Reply<Done> reply) = 0;
   virtual void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) = 0;
+
+  virtual void pause_activities(PauseActivities request, Reply<Done> reply) = 0;
+  virtual void unpause_activities(UnpauseActivities request, Reply<Done> reply) = 0;
+  virtual void reset_activities(ResetActivities request, Reply<Done> reply) = 0;
+  // Answered with the options of the last activity concerned, as they are now.
+  virtual void change_activities(ChangeActivities request,
+                                 Reply<model::ActivityScheduled> reply) = 0;
 
   virtual void query_workflow(QueryRequest request, Reply<QueryResult> reply) = 0;
   virtual void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) = 0;

@@ -124,6 +124,11 @@ void Node::describe_workflow(RunRef run, Reply<RunView> reply) {
   send(shard, &Shard::describe_workflow, std::move(run), std::move(reply));
 }
 
+void Node::change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::change_run_options, std::move(request), std::move(reply));
+}
+
 void Node::read_history(HistoryRequest request, Reply<HistoryPage> reply) {
   auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
   send(shard, &Shard::read_history, std::move(request), std::move(reply));
@@ -211,6 +216,26 @@ void Node::cancel_activity(CancelActivity request, Reply<Done> reply) {
 void Node::heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) {
   auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
   send(shard, &Shard::heartbeat_activity, std::move(request), std::move(reply));
+}
+
+void Node::pause_activities(PauseActivities request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::pause_activities, std::move(request), std::move(reply));
+}
+
+void Node::unpause_activities(UnpauseActivities request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::unpause_activities, std::move(request), std::move(reply));
+}
+
+void Node::reset_activities(ResetActivities request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::reset_activities, std::move(request), std::move(reply));
+}
+
+void Node::change_activities(ChangeActivities request, Reply<model::ActivityScheduled> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::change_activities, std::move(request), std::move(reply));
 }
 
 void Node::query_workflow(QueryRequest request, Reply<QueryResult> reply) {

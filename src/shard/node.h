@@ -56,6 +56,7 @@ class Node final : public Engine, private Peers {
   void cancel_workflow(CancelRequest request, Reply<Done> reply) override;
   void terminate_workflow(TerminateRequest request, Reply<Done> reply) override;
   void describe_workflow(RunRef run, Reply<RunView> reply) override;
+  void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) override;
   void read_history(HistoryRequest request, Reply<HistoryPage> reply) override;
   void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply) override;
   PollId poll_workflow_task(PollRequest request, Reply<WorkflowTask> reply) override;
@@ -72,6 +73,10 @@ class Node final : public Engine, private Peers {
   void fail_activity(FailActivity request, Reply<Done> reply) override;
   void cancel_activity(CancelActivity request, Reply<Done> reply) override;
   void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) override;
+  void pause_activities(PauseActivities request, Reply<Done> reply) override;
+  void unpause_activities(UnpauseActivities request, Reply<Done> reply) override;
+  void reset_activities(ResetActivities request, Reply<Done> reply) override;
+  void change_activities(ChangeActivities request, Reply<model::ActivityScheduled> reply) override;
   void query_workflow(QueryRequest request, Reply<QueryResult> reply) override;
   void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) override;
   void update_workflow(UpdateRequest request, Reply<UpdateResult> reply) override;

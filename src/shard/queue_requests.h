@@ -140,6 +140,7 @@ struct Explanation {
     kWaiting,      // in a queue
     kRunning,      // a worker has it
     kBackingOff,   // waits for its next attempt
+    kPaused,       // an operator has paused the activity
   };
   State state = State::kNothingToDo;
   QueueRef queue;
@@ -154,6 +155,7 @@ struct Explanation {
   queue::Standing standing;
   std::optional<model::QueueRules::Pause> queue_pause;
   std::optional<model::QueueRules::Pause> key_pause;
+  std::optional<model::ActivityPause> pause;  // of the activity
   size_t parked_polls = 0;
   TimeNs last_poll_ns = 0;  // 0: nobody has polled since the server started
 };

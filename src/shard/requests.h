@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "base/strong.h"
 #include "base/time.h"
+#include "history/options.h"
 #include "model/model.pb.h"
 
 // What doors may ask of the engine, and what they get back, in words that belong to no door. Doors
@@ -277,6 +278,44 @@ struct HeartbeatActivity {
 
 struct HeartbeatResult {
   bool cancel_requested = false;
+  bool is_paused = false;
+  bool is_reset = false;
+};
+
+// What operators do to pending activities. The jitter is the longest time that each of them waits,
+// by chance, before it is tried again.
+struct PauseActivities {
+  RunRef run;
+  history::ActivitySelector which;
+  model::ActivityPause pause;
+};
+
+struct UnpauseActivities {
+  RunRef run;
+  history::ActivitySelector which;
+  history::Unpause how;
+  DurationNs jitter = 0;
+};
+
+struct ResetActivities {
+  RunRef run;
+  history::ActivitySelector which;
+  history::Reset how;
+  DurationNs jitter = 0;
+};
+
+// Without a change: back to what the workflow asked for.
+struct ChangeActivities {
+  RunRef run;
+  history::ActivitySelector which;
+  std::optional<history::ActivityChange> change;
+};
+
+struct ChangeRunOptions {
+  RunRef run;
+  history::PriorityChange priority;
+  std::string door;
+  std::string envelope;
 };
 
 enum class QueryReject { kNone, kNotOpen, kNotCompletedCleanly };

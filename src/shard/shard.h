@@ -83,6 +83,7 @@ class Shard {
   void cancel_workflow(CancelRequest request, Reply<Done> reply);
   void terminate_workflow(TerminateRequest request, Reply<Done> reply);
   void describe_workflow(RunRef run, Reply<RunView> reply);
+  void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply);
   void read_history(HistoryRequest request, Reply<HistoryPage> reply);
   void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply);
 
@@ -96,6 +97,10 @@ class Shard {
   void fail_activity(FailActivity request, Reply<Done> reply);
   void cancel_activity(CancelActivity request, Reply<Done> reply);
   void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply);
+  void pause_activities(PauseActivities request, Reply<Done> reply);
+  void unpause_activities(UnpauseActivities request, Reply<Done> reply);
+  void reset_activities(ResetActivities request, Reply<Done> reply);
+  void change_activities(ChangeActivities request, Reply<model::ActivityScheduled> reply);
   void return_activity_task(TaskToken token);
 
   void query_workflow(QueryRequest request, Reply<QueryResult> reply);
@@ -246,6 +251,11 @@ class Shard {
   template <typename T, typename Then>
   void with_activity(const TaskToken& token, bool must_be_started, Reply<T> reply, Then then);
 
+  // One step that `decide` may refuse, if it has changed nothing.
+  template <typename T, typename Decide>
+  void operate(const RunRef& run, Reply<T> reply, Decide decide);
+  DurationNs draw(DurationNs jitter);
+
   void purge_task(const queue::Task& task, model::TaskKind kind, const PurgeKey& request,
                   absl::AnyInvocable<void(bool)> done);
   queue::Settings settings_of(const QueueName& queue) const;
@@ -313,8 +323,11 @@ void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T>
         auto* activity = token.scheduled_id != 0 ? entry.run.find_activity(token.scheduled_id)
                                                  : entry.run.find_activity(token.activity_id);
         const bool is_started = activity != nullptr && activity->started_ns() != 0;
-        const bool is_this_attempt = activity != nullptr && (token.scheduled_id == 0 ||
-                                                             activity->attempt() == token.attempt);
+        // A start is also known by its time: after a reset the same numbers come again.
+        const bool is_this_attempt =
+            activity != nullptr &&
+            (token.scheduled_id == 0 || (activity->started_attempt() == token.attempt &&
+                                         activity->started_ns() == token.started_ns));
         if (activity == nullptr || !is_this_attempt || (must_be_started && !is_started)) {
           answer(errors::activity_not_found());
           return;

@@ -82,7 +82,7 @@ void Shard::heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult>
                                            Reply<HeartbeatResult> answer) mutable {
         auto step = begin(entry);
         auto& tx = step->parts[0]->tx;
-        HeartbeatResult result{activity.cancel_requested()};
+        HeartbeatResult result{activity.cancel_requested(), activity.has_pause(), activity.reset()};
         if (request.oversize) {
           result.cancel_requested = true;
           history::fail_activity(tx, activity, activity.started_identity(),

@@ -128,6 +128,7 @@ void Shard::explain(ExplainRequest request, Reply<Explanation> reply) {
           explanation.priority =
               history::merge_priority(state.priority(), activity->scheduled().priority());
           explanation.worker_identity = activity->started_identity();
+          if (activity->has_pause()) explanation.pause = activity->pause();
           if (activity->has_place()) {
             explanation.state = Explanation::State::kWaiting;
             explanation.since_ns = activity->scheduled_ns();
@@ -135,6 +136,9 @@ void Shard::explain(ExplainRequest request, Reply<Explanation> reply) {
           } else if (activity->started_ns() != 0) {
             explanation.state = Explanation::State::kRunning;
             explanation.since_ns = activity->started_ns();
+          } else if (activity->has_pause()) {
+            explanation.state = Explanation::State::kPaused;
+            explanation.since_ns = activity->pause().since_ns();
           } else {
             explanation.state = Explanation::State::kBackingOff;
             explanation.next_attempt_ns = activity->scheduled_ns();

@@ -175,7 +175,10 @@ class StoreChecker {
         fail(absl::StrCat("activity ", id, " of run ", state.run_id(),
                           " runs and is not counted by its queue"));
       }
-      if (activity.started_ns() != 0 || activity.backing_off()) continue;
+      if (activity.has_pause() && activity.place().seq() != 0) {
+        fail(absl::StrCat("activity ", id, " of run ", state.run_id(), " is paused in a queue"));
+      }
+      if (activity.started_ns() != 0 || activity.backing_off() || activity.has_pause()) continue;
       claim(state.run_id(), model::ACTIVITY_TASK, activity.place(), id, activity.stamp());
     }
   }

@@ -180,6 +180,8 @@ v1::ExplainResponse::State state_of(shard::Explanation::State state) {
       return v1::ExplainResponse::STATE_RUNNING;
     case shard::Explanation::State::kBackingOff:
       return v1::ExplainResponse::STATE_BACKING_OFF;
+    case shard::Explanation::State::kPaused:
+      return v1::ExplainResponse::STATE_PAUSED;
   }
   return v1::ExplainResponse::STATE_UNSPECIFIED;
 }

@@ -39,10 +39,16 @@ class Speaker {
       case Explanation::State::kRunning:
         say(subject(), " runs since ", age(why_.since_ns), worker(), ". It came from ", place(),
             ".");
+        if (why_.pause.has_value()) {
+          say("It is paused", since(why_.pause), ". No attempt will follow this one.");
+        }
         break;
       case Explanation::State::kBackingOff:
         say(subject(), " waits for its next attempt, which is due ", due(why_.next_attempt_ns),
             ". It will go to ", place(), ".");
+        break;
+      case Explanation::State::kPaused:
+        say(subject(), " is paused", since(why_.pause), ". Unpaused, it will go to ", place(), ".");
         break;
     }
     return std::move(sentences_);
@@ -176,7 +182,8 @@ class Speaker {
   }
 
   // " since 3 min, by ada: bad deploy"
-  std::string since(const std::optional<QueueRules::Pause>& pause) const {
+  template <typename Pause>
+  std::string since(const std::optional<Pause>& pause) const {
     if (!pause.has_value()) return "";
     std::string text = absl::StrCat(" since ", age(pause->since_ns()));
     if (!pause->identity().empty()) absl::StrAppend(&text, ", by ", pause->identity());

@@ -154,6 +154,17 @@ TEST_F(SentencesTest, ATaskThatDoesNotWaitIsToldInOneSentence) {
                                   "key tenant-a."));
   why.next_attempt_ns = kNow;
   EXPECT_THAT(told()[0], ::testing::HasSubstr("which is due now. "));
+  why.state = Explanation::State::kPaused;
+  why.pause.emplace();
+  why.pause->set_since_ns(kNow - 3 * kMinute);
+  why.pause->set_identity("ada");
+  why.pause->set_reason("bad deploy");
+  EXPECT_THAT(told(), ElementsAre("Activity 5 of workflow w is paused since 3 min, by ada: bad "
+                                  "deploy. Unpaused, it will go to queue q (activity), level 3, "
+                                  "key tenant-a."));
+  why.state = Explanation::State::kRunning;
+  EXPECT_EQ(told()[1],
+            "It is paused since 3 min, by ada: bad deploy. No attempt will follow this one.");
   why.state = Explanation::State::kNothingToDo;
   EXPECT_THAT(told(), ElementsAre("Workflow w has no open activity 5."));
   asked.activity_id.clear();

@@ -92,6 +92,9 @@ Shape shape_of(model::EventKind kind) {
     case model::WORKFLOW_CANCEL_REQUESTED:
       return {HistoryEvent::kWorkflowExecutionCancelRequestedEventAttributesFieldNumber,
               Event::kOrigin};
+    case model::WORKFLOW_OPTIONS_UPDATED:
+      return {HistoryEvent::kWorkflowExecutionOptionsUpdatedEventAttributesFieldNumber,
+              Event::kWorkflowOptionsUpdated};
     case model::UPDATE_ACCEPTED:
       return {HistoryEvent::kWorkflowExecutionUpdateAcceptedEventAttributesFieldNumber,
               Event::kUpdateEvent};

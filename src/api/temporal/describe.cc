@@ -5,7 +5,6 @@
 #include "api/temporal/answers.h"
 #include "api/temporal/codec.h"
 #include "api/temporal/pieces.h"
-#include "temporal/api/activity/v1/message.pb.h"
 #include "temporal/api/workflow/v1/message.pb.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
@@ -16,7 +15,6 @@ namespace fairlead::api {
 
 namespace {
 
-namespace activity_v1 = temporal::api::activity::v1;
 namespace common = temporal::api::common::v1;
 namespace enums = temporal::api::enums::v1;
 namespace workflow = temporal::api::workflow::v1;
@@ -101,29 +99,31 @@ void write_extended_info(Writer& writer, const model::RunState& run) {
 
 enums::PendingActivityState state_of(const model::ActivityState& activity) {
   if (activity.cancel_requested()) return enums::PENDING_ACTIVITY_STATE_CANCEL_REQUESTED;
-  if (activity.started_ns() != 0) return enums::PENDING_ACTIVITY_STATE_STARTED;
-  return enums::PENDING_ACTIVITY_STATE_SCHEDULED;
-}
-
-void write_options(Writer& writer, const model::ActivityScheduled& scheduled) {
-  using Options = activity_v1::ActivityOptions;
-  write_task_queue(writer, Options::kTaskQueueFieldNumber, scheduled.task_queue());
-  writer.duration(Options::kScheduleToCloseTimeoutFieldNumber, scheduled.schedule_to_close_ns());
-  writer.duration(Options::kScheduleToStartTimeoutFieldNumber, scheduled.schedule_to_start_ns());
-  writer.duration(Options::kStartToCloseTimeoutFieldNumber, scheduled.start_to_close_ns());
-  writer.duration(Options::kHeartbeatTimeoutFieldNumber, scheduled.heartbeat_ns());
-  write_retry_policy(writer, Options::kRetryPolicyFieldNumber, scheduled.retry_policy());
-  write_priority(writer, Options::kPriorityFieldNumber, scheduled.priority());
+  if (activity.started_ns() != 0) {
+    return activity.has_pause() ? enums::PENDING_ACTIVITY_STATE_PAUSE_REQUESTED
+                                : enums::PENDING_ACTIVITY_STATE_STARTED;
+  }
+  return activity.has_pause() ? enums::PENDING_ACTIVITY_STATE_PAUSED
+                              : enums::PENDING_ACTIVITY_STATE_SCHEDULED;
 }
 
 // When the attempt in hand failed and the next one begins; said only while the activity waits for
 // it.
 void write_backoff(Writer& writer, const model::ActivityState& activity) {
   using Info = workflow::PendingActivityInfo;
-  if (!activity.backing_off()) return;
+  if (!activity.backing_off() || activity.has_pause()) return;
   const DurationNs interval = activity.scheduled_ns() - activity.last_attempt_complete_ns();
   writer.duration(Info::kCurrentRetryIntervalFieldNumber, std::max<DurationNs>(interval, 0));
   write_time(writer, Info::kNextAttemptScheduleTimeFieldNumber, activity.scheduled_ns());
+}
+
+void write_pause(Writer& writer, const model::ActivityPause& pause) {
+  using Info = workflow::PendingActivityInfo::PauseInfo;
+  write_time(writer, Info::kPauseTimeFieldNumber, pause.since_ns());
+  writer.message(Info::kManualFieldNumber, [&](Writer& manual) {
+    manual.string(Info::Manual::kIdentityFieldNumber, pause.identity());
+    manual.string(Info::Manual::kReasonFieldNumber, pause.reason());
+  });
 }
 
 void write_activity(Writer& writer, const model::ActivityState& activity) {
@@ -151,9 +151,13 @@ void write_activity(Writer& writer, const model::ActivityState& activity) {
   write_time(writer, Info::kLastAttemptCompleteTimeFieldNumber,
              activity.last_attempt_complete_ns());
   write_backoff(writer, activity);
+  writer.boolean(Info::kPausedFieldNumber, activity.has_pause());
   write_priority(writer, Info::kPriorityFieldNumber, scheduled.priority());
-  writer.message(Info::kActivityOptionsFieldNumber,
-                 [&](Writer& options) { write_options(options, scheduled); });
+  if (activity.has_pause()) {
+    writer.message(Info::kPauseInfoFieldNumber,
+                   [&](Writer& info) { write_pause(info, activity.pause()); });
+  }
+  write_activity_options(writer, Info::kActivityOptionsFieldNumber, scheduled);
 }
 
 void write_child(Writer& writer, const model::ChildState& child) {

@@ -166,6 +166,24 @@ TEST(Describe, AnActivityThatWaitsIsOnItsFirstAttempt) {
   EXPECT_FALSE(info.has_last_failure());
 }
 
+// The first thing an operator looks at: is it paused, by whom, and does a worker still have it?
+TEST(Describe, APausedActivitySaysWhoPausedItAndHasNoNextAttempt) {
+  auto activity = from_text<model::ActivityState>(R"(
+      scheduled { activity_id: "a" } scheduled_ns: 210000000000 attempt: 2 backing_off: true
+      pause { since_ns: 208000000000 identity: "ada" reason: "deploy" request_id: "r" })");
+  auto info = describe_activity(activity);
+  EXPECT_EQ(info.state(), enums::PENDING_ACTIVITY_STATE_PAUSED);
+  EXPECT_TRUE(info.paused());
+  EXPECT_FALSE(info.has_next_attempt_schedule_time());
+  EXPECT_FALSE(info.has_current_retry_interval());
+  expect_same(info.pause_info(), from_text<PendingActivityInfo::PauseInfo>(R"(
+      pause_time { seconds: 208 } manual { identity: "ada" reason: "deploy" })"));
+  activity.set_started_ns(211'000'000'000);
+  info = describe_activity(activity);
+  EXPECT_EQ(info.state(), enums::PENDING_ACTIVITY_STATE_PAUSE_REQUESTED);
+  EXPECT_TRUE(info.paused());
+}
+
 TEST(Describe, ACancelRequestShowsEvenWhileTheActivityRuns) {
   const auto info = describe_activity(from_text<model::ActivityState>(
       "scheduled { activity_id: 'a' } started_ns: 211000000000 cancel_requested: true"));

@@ -284,6 +284,10 @@ void write_known_attributes(Writer& writer, const model::Event& event) {
       writer.bytes(WorkflowExecutionUpdateAcceptedEventAttributes::kAcceptedRequestFieldNumber,
                    event.update_event().request());
       return;
+    case model::WORKFLOW_OPTIONS_UPDATED:
+      return write_priority(writer,
+                            WorkflowExecutionOptionsUpdatedEventAttributes::kPriorityFieldNumber,
+                            event.workflow_options_updated().priority());
     case model::UPDATE_COMPLETED:
       writer.integer(WorkflowExecutionUpdateCompletedEventAttributes::kAcceptedEventIdFieldNumber,
                      event.update_event().accepted_id());

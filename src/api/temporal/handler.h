@@ -15,6 +15,7 @@
 #include "google/protobuf/message.h"
 #include "shard/engine.h"
 #include "shard/namespaces.h"
+#include "temporal/api/common/v1/message.pb.h"
 
 // How every handler of this door is put together: the request is parsed on an arena, checked,
 // turned into a question for the engine, and forgotten; the engine's answer is encoded wherever it
@@ -50,6 +51,11 @@ struct Service {
   const PollHold hold;
   PollLimiter polls;
 };
+
+inline shard::RunRef run_ref(const shard::NamespacePtr& ns,
+                             const temporal::api::common::v1::WorkflowExecution& execution) {
+  return {NamespaceNum(ns->num()), execution.workflow_id(), execution.run_id()};
+}
 
 inline NamespaceNum number_of(const shard::NamespacePtr& ns) { return NamespaceNum(ns->num()); }
 
@@ -113,5 +119,7 @@ void add_combined_handlers(Registrar& registrar);
 void add_poll_handlers(Registrar& registrar);
 void add_task_handlers(Registrar& registrar);
 void add_activity_handlers(Registrar& registrar);
+void add_operate_handlers(Registrar& registrar);
+void add_options_handlers(Registrar& registrar);
 
 }  // namespace fairlead::api

@@ -21,19 +21,6 @@ namespace history_api = temporal::api::history::v1;
 template <typename Request>
 concept ByToken = requires(const Request& request) { request.task_token(); };
 
-absl::Status check_ids(const std::string& workflow_id, const std::string& run_id,
-                       const std::string& activity_id, int64_t id_max) {
-  if (workflow_id.empty()) {
-    return errors::unimplemented(
-        "WorkflowId is not set on request, and standalone activities are not implemented by this "
-        "server");
-  }
-  FL_TRY(check_workflow_id(workflow_id, id_max));
-  FL_TRY(check_run_id(run_id));
-  if (activity_id.empty()) return invalid_argument("ActivityId is not set on request.");
-  return check_length(activity_id, "ActivityId", id_max);
-}
-
 // The activity that either form of a request speaks of.
 template <typename Request>
 absl::StatusOr<shard::TaskToken> find_activity(const Service& service, const Request& request) {
@@ -44,7 +31,8 @@ absl::StatusOr<shard::TaskToken> find_activity(const Service& service, const Req
     return std::move(bearer.token);
   } else {
     FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
-    FL_TRY(check_ids(request.workflow_id(), request.run_id(), request.activity_id(), id_max));
+    FL_TRY(
+        check_activity_ids(request.workflow_id(), request.run_id(), request.activity_id(), id_max));
     shard::TaskToken token;
     token.ns = number_of(ns);
     token.workflow_id = request.workflow_id();
@@ -161,7 +149,12 @@ absl::Status heartbeat(Service& service, Request& request, const CallPtr& call) 
   // cancellation.
   auto encode = [oversize = beat.oversize](const shard::HeartbeatResult& result) {
     std::string body;
-    wire::Writer(&body).boolean(1, result.cancel_requested || oversize);
+    wire::Writer writer(&body);
+    writer.boolean(RecordActivityTaskHeartbeatResponse::kCancelRequestedFieldNumber,
+                   result.cancel_requested || oversize);
+    writer.boolean(RecordActivityTaskHeartbeatResponse::kActivityPausedFieldNumber,
+                   result.is_paused);
+    writer.boolean(RecordActivityTaskHeartbeatResponse::kActivityResetFieldNumber, result.is_reset);
     return body;
   };
   service.engine.heartbeat_activity(std::move(beat),

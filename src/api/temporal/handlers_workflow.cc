@@ -11,15 +11,10 @@ namespace {
 
 using errors::invalid_argument;
 using google::protobuf::Arena;
-using temporal::api::common::v1::WorkflowExecution;
 using namespace temporal::api::workflowservice::v1;
 namespace history_api = temporal::api::history::v1;
 
 using Links = google::protobuf::RepeatedPtrField<temporal::api::common::v1::Link>;
-
-shard::RunRef run_ref(const shard::NamespacePtr& ns, const WorkflowExecution& execution) {
-  return {number_of(ns), execution.workflow_id(), execution.run_id()};
-}
 
 // The namespace of a request about a run, once the parts that all such requests share are right.
 template <typename Request>

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "api/temporal/codec.h"
+#include "temporal/api/activity/v1/message.pb.h"
 #include "temporal/api/common/v1/message.pb.h"
 #include "temporal/api/failure/v1/message.pb.h"
 #include "temporal/api/taskqueue/v1/message.pb.h"
@@ -180,6 +181,20 @@ void write_json_text(Writer& writer, uint32_t field, std::string_view text) {
       });
       payload.bytes(Payload::kDataFieldNumber, json_string(text));
     });
+  });
+}
+
+void write_activity_options(Writer& writer, uint32_t field,
+                            const model::ActivityScheduled& scheduled) {
+  using Options = temporal::api::activity::v1::ActivityOptions;
+  writer.message(field, [&](Writer& message) {
+    write_task_queue(message, Options::kTaskQueueFieldNumber, scheduled.task_queue());
+    message.duration(Options::kScheduleToCloseTimeoutFieldNumber, scheduled.schedule_to_close_ns());
+    message.duration(Options::kScheduleToStartTimeoutFieldNumber, scheduled.schedule_to_start_ns());
+    message.duration(Options::kStartToCloseTimeoutFieldNumber, scheduled.start_to_close_ns());
+    message.duration(Options::kHeartbeatTimeoutFieldNumber, scheduled.heartbeat_ns());
+    write_retry_policy(message, Options::kRetryPolicyFieldNumber, scheduled.retry_policy());
+    write_priority(message, Options::kPriorityFieldNumber, scheduled.priority());
   });
 }
 

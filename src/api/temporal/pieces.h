@@ -21,6 +21,9 @@ void write_type(wire::Writer& writer, uint32_t field, std::string_view name);
 void write_failure(wire::Writer& writer, uint32_t field, const model::Failure& failure);
 // Payloads with a single one: `text` as a JSON string, which every SDK can read.
 void write_json_text(wire::Writer& writer, uint32_t field, std::string_view text);
+// ActivityOptions as they are in force.
+void write_activity_options(wire::Writer& writer, uint32_t field,
+                            const model::ActivityScheduled& scheduled);
 // Left out when not set.
 void write_time(wire::Writer& writer, uint32_t field, TimeNs time);
 

@@ -133,6 +133,8 @@ void register_service(MethodTable& methods, shard::Engine& engine, const Service
   add_poll_handlers(registrar);
   add_task_handlers(registrar);
   add_activity_handlers(registrar);
+  add_operate_handlers(registrar);
+  add_options_handlers(registrar);
   add_queue_handlers(registrar);
   add_queue_config_handlers(registrar);
 }

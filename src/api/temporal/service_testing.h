@@ -200,6 +200,22 @@ class FakeEngine final : public shard::Engine {
                           Reply<shard::HeartbeatResult> reply) override {
     heartbeats.ask(std::move(request), std::move(reply));
   }
+  void pause_activities(shard::PauseActivities request, Reply<Done> reply) override {
+    pauses.ask(std::move(request), std::move(reply));
+  }
+  void unpause_activities(shard::UnpauseActivities request, Reply<Done> reply) override {
+    unpauses.ask(std::move(request), std::move(reply));
+  }
+  void reset_activities(shard::ResetActivities request, Reply<Done> reply) override {
+    resets.ask(std::move(request), std::move(reply));
+  }
+  void change_activities(shard::ChangeActivities request,
+                         Reply<model::ActivityScheduled> reply) override {
+    activity_changes.ask(std::move(request), std::move(reply));
+  }
+  void change_run_options(shard::ChangeRunOptions request, Reply<model::Priority> reply) override {
+    option_changes.ask(std::move(request), std::move(reply));
+  }
   void query_workflow(shard::QueryRequest request, Reply<shard::QueryResult> reply) override {
     queries.ask(std::move(request), std::move(reply));
   }
@@ -247,6 +263,11 @@ class FakeEngine final : public shard::Engine {
   Seam<shard::FailActivity, Done> failed_activities{&asked};
   Seam<shard::CancelActivity, Done> canceled_activities{&asked};
   Seam<shard::HeartbeatActivity, shard::HeartbeatResult> heartbeats{&asked};
+  Seam<shard::PauseActivities, Done> pauses{&asked};
+  Seam<shard::UnpauseActivities, Done> unpauses{&asked};
+  Seam<shard::ResetActivities, Done> resets{&asked};
+  Seam<shard::ChangeActivities, model::ActivityScheduled> activity_changes{&asked};
+  Seam<shard::ChangeRunOptions, model::Priority> option_changes{&asked};
   Seam<shard::QueryRequest, shard::QueryResult> queries{&asked};
   Seam<std::pair<std::string, shard::QueryAnswer>, Done> answered_queries{&asked};
   Seam<shard::UpdateRequest, shard::UpdateResult> updates{&asked};

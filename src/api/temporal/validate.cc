@@ -9,6 +9,7 @@
 #include "base/cron.h"
 #include "base/error.h"
 #include "base/random.h"
+#include "history/retry.h"
 
 namespace fairlead::api {
 
@@ -23,7 +24,6 @@ constexpr int kLinksMax = 10;
 constexpr size_t kLinkBytesMax = 4'000;
 constexpr size_t kSummaryBytesMax = 400;
 constexpr size_t kDetailsBytesMax = 20'000;
-constexpr std::string_view kTimeoutTypePrefix = "TemporalTimeout:";
 
 absl::string_view to_absl(std::string_view text) { return {text.data(), text.size()}; }
 
@@ -57,6 +57,19 @@ absl::Status check_execution(const temporal::api::common::v1::WorkflowExecution*
   return check_run_id(execution->run_id());
 }
 
+absl::Status check_activity_ids(const std::string& workflow_id, const std::string& run_id,
+                                const std::string& activity_id, int64_t bytes_max) {
+  if (workflow_id.empty()) {
+    return errors::unimplemented(
+        "WorkflowId is not set on request, and standalone activities are not implemented by this "
+        "server");
+  }
+  FL_TRY(check_workflow_id(workflow_id, bytes_max));
+  FL_TRY(check_run_id(run_id));
+  if (activity_id.empty()) return invalid_argument("ActivityId is not set on request.");
+  return check_length(activity_id, "ActivityId", bytes_max);
+}
+
 absl::Status check_task_queue_name(const std::string& name, int64_t bytes_max) {
   if (name.empty()) return invalid_argument("missing task queue name");
   if (is_too_long(name, bytes_max)) return invalid_argument("taskQueue length exceeds limit");
@@ -88,35 +101,13 @@ absl::Status check_priority(const temporal::api::common::v1::Priority& priority)
 absl::Status check_retry_policy(const RetryPolicy& policy) {
   // With a single attempt nothing else of the policy matters.
   if (policy.maximum_attempts() == 1) return absl::OkStatus();
-  const auto initial = read_duration(policy.initial_interval());
-  const auto maximum = read_duration(policy.maximum_interval());
-  if (!initial.ok()) {
+  if (!read_duration(policy.initial_interval()).ok()) {
     return invalid_argument("InitialInterval cannot be negative on retry policy.");
   }
-  // Written as "not at least" so that NaN is refused too.
-  const double coefficient = policy.backoff_coefficient();
-  if (coefficient != 0 && !(coefficient >= 1)) {
-    return invalid_argument("BackoffCoefficient cannot be less than 1 on retry policy.");
-  }
-  if (!maximum.ok()) {
+  if (!read_duration(policy.maximum_interval()).ok()) {
     return invalid_argument("MaximumInterval cannot be negative on retry policy.");
   }
-  if (*maximum > 0 && *maximum < (*initial > 0 ? *initial : kSecond)) {
-    return invalid_argument("MaximumInterval cannot be less than InitialInterval on retry policy.");
-  }
-  if (policy.maximum_attempts() < 0) {
-    return invalid_argument("MaximumAttempts cannot be negative on retry policy.");
-  }
-  for (const std::string& type : policy.non_retryable_error_types()) {
-    std::string_view timeout = type;
-    if (!timeout.starts_with(kTimeoutTypePrefix)) continue;
-    timeout.remove_prefix(kTimeoutTypePrefix.size());
-    if (timeout != "StartToClose" && timeout != "ScheduleToStart" && timeout != "ScheduleToClose" &&
-        timeout != "Heartbeat") {
-      return invalid_argument(absl::StrCat("Invalid timeout type value: ", to_absl(timeout), "."));
-    }
-  }
-  return absl::OkStatus();
+  return history::check_retry_policy(read_retry_policy(policy));
 }
 
 void complete_retry_policy(RetryPolicy& policy) {

@@ -24,6 +24,10 @@ absl::Status check_run_id(const std::string& run_id);
 absl::Status check_execution(const temporal::api::common::v1::WorkflowExecution* execution,
                              int64_t bytes_max);
 
+// An activity of a workflow. Without a workflow id it stands alone, which is not built.
+absl::Status check_activity_ids(const std::string& workflow_id, const std::string& run_id,
+                                const std::string& activity_id, int64_t bytes_max);
+
 absl::Status check_task_queue_name(const std::string& name, int64_t bytes_max);
 // `queue` may be null.
 absl::Status check_task_queue(const temporal::api::taskqueue::v1::TaskQueue* queue,

@@ -124,6 +124,16 @@ TEST(WorkflowEvents, SignalsAndCancelRequestsAreTheDoorsAlone) {
                "workflow_execution_cancel_requested_event_attributes {}");
 }
 
+TEST(WorkflowEvents, OptionsUpdatedHasTheWholePriority) {
+  using Attributes = WorkflowExecutionOptionsUpdatedEventAttributes;
+  expect_event(R"(kind: WORKFLOW_OPTIONS_UPDATED workflow_options_updated {
+      priority { priority_key: 1 fairness_key: "acme" fairness_weight: 2 } })",
+               bytes_of<Attributes>("identity: 'ada' unset_versioning_override: true"),
+               R"(workflow_execution_options_updated_event_attributes {
+      identity: "ada" unset_versioning_override: true
+      priority { priority_key: 1 fairness_key: "acme" fairness_weight: 2 } })");
+}
+
 TEST(WorkflowEvents, TaskScheduledOnTheNormalQueue) {
   expect_event(R"(kind: WORKFLOW_TASK_SCHEDULED workflow_task_scheduled {
       queue { name: "q" } start_to_close_ns: 10000000000 attempt: 3 })",

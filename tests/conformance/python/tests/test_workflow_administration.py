@@ -1,0 +1,67 @@
+"""Operators change the options of a workflow."""
+
+import pytest
+from temporalio.api.common.v1 import Priority
+from temporalio.api.workflow.v1 import WorkflowExecutionOptions
+from temporalio.service import RPCError, RPCStatusCode
+
+from app.message_workflows import Sleep
+from app.turns import Turns, VisitOnce
+from operator_desk import OperatorDesk
+from support import Stage, event_names, events, until
+from turn_taking import ONE_BY_ONE
+
+
+# Made against 1.32.1: the server inside the CLI that we pin knows no priority here.
+async def test_a_new_priority_is_an_event_and_wakes_nobody(stage: Stage):
+    async with stage.worker(Sleep):
+        handle = await stage.start(Sleep.run, 3600.0)
+        desk = OperatorDesk(stage.client, handle)
+
+        async def sleeps() -> bool:
+            return "TIMER_STARTED" in await event_names(handle)
+
+        await until(sleeps)
+        wanted = WorkflowExecutionOptions(
+            priority=Priority(priority_key=2, fairness_key="acme")
+        )
+        assert await desk.update_workflow(["priority"], wanted) == wanted
+        assert await desk.update_workflow(["priority"], wanted) == wanted
+        part = WorkflowExecutionOptions(priority=Priority(fairness_weight=2.5))
+        answer = await desk.update_workflow(["priority.fairness_weight"], part)
+        assert answer.priority.fairness_key == "acme"
+        history = await events(handle)
+        assert (await event_names(handle))[-2:] == [
+            "WORKFLOW_EXECUTION_OPTIONS_UPDATED",
+            "WORKFLOW_EXECUTION_OPTIONS_UPDATED",
+        ]
+        assert history[-1].worker_may_ignore
+        changed = history[-1].workflow_execution_options_updated_event_attributes
+        assert changed.identity == "ada"
+        assert changed.priority.fairness_weight == 2.5
+        info = (await handle.describe()).raw_description.workflow_execution_info
+        assert info.priority.priority_key == 2
+        await handle.terminate()
+
+
+async def test_a_new_priority_moves_the_workflow_task_that_waits(stage: Stage):
+    turns = Turns()
+    handles = [
+        await stage.start(VisitOnce.run, name, id=f"{stage.workflow_id}-{name}")
+        for name in ("first", "second")
+    ]
+    urgent = WorkflowExecutionOptions(priority=Priority(priority_key=1))
+    desk = OperatorDesk(stage.client, handles[1])
+    await desk.update_workflow(["priority.priority_key"], urgent)
+    async with stage.worker(VisitOnce, activities=[turns.take_turn], **ONE_BY_ONE):
+        for handle in handles:
+            await handle.result()
+    assert turns.taken == ["second", "first"]
+
+
+async def test_options_that_are_none_are_refused(stage: Stage):
+    desk = OperatorDesk(stage.client, await stage.start(Sleep.run, 3600.0))
+    with pytest.raises(RPCError) as refusal:
+        await desk.update_workflow(["nonsense"], WorkflowExecutionOptions())
+    assert refusal.value.status == RPCStatusCode.INVALID_ARGUMENT
+    await desk.handle.terminate()
