@@ -26,6 +26,8 @@ class Engine {
   virtual void describe_workflow(RunRef run, Reply<RunView> reply) = 0;
   // Answered with the run's priority as it is now.
   virtual void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) = 0;
+  // Ends the run if it is open. Its rows go soon after the answer.
+  virtual void delete_workflow(RunRef run, Reply<Done> reply) = 0;
 
   virtual void read_history(HistoryRequest request, Reply<HistoryPage> reply) = 0;
   // Newest first: events below `from_event` (0: from the end).

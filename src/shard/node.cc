@@ -129,6 +129,11 @@ void Node::change_run_options(ChangeRunOptions request, Reply<model::Priority> r
   send(shard, &Shard::change_run_options, std::move(request), std::move(reply));
 }
 
+void Node::delete_workflow(RunRef run, Reply<Done> reply) {
+  auto& shard = shard_of_run(run.ns, run.workflow_id);
+  send(shard, &Shard::delete_workflow, std::move(run), std::move(reply));
+}
+
 void Node::read_history(HistoryRequest request, Reply<HistoryPage> reply) {
   auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
   send(shard, &Shard::read_history, std::move(request), std::move(reply));

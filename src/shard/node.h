@@ -57,6 +57,7 @@ class Node final : public Engine, private Peers {
   void terminate_workflow(TerminateRequest request, Reply<Done> reply) override;
   void describe_workflow(RunRef run, Reply<RunView> reply) override;
   void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) override;
+  void delete_workflow(RunRef run, Reply<Done> reply) override;
   void read_history(HistoryRequest request, Reply<HistoryPage> reply) override;
   void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply) override;
   PollId poll_workflow_task(PollRequest request, Reply<WorkflowTask> reply) override;

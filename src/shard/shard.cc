@@ -145,16 +145,24 @@ void Shard::with_run(RunRef run, Use use, Refuse refuse) {
     refuse(key.status());
     return;
   }
+  const auto not_found = [](const RunRef& missing) {
+    return missing.run_id.empty() ? errors::workflow_not_found(missing.workflow_id)
+                                  : errors::run_not_found(missing.workflow_id, missing.run_id);
+  };
   auto* entry = runs_.find(*key);
   const bool is_asked_for = entry != nullptr && entry->run.state.workflow_id() == run.workflow_id &&
                             entry->run.state.namespace_num() == run.ns.value();
   if (!is_asked_for) {
-    refuse(run.run_id.empty() ? errors::workflow_not_found(run.workflow_id)
-                              : errors::run_not_found(run.workflow_id, run.run_id));
-    return;
+    refuse(not_found(run));
+  } else if (!entry->is_locked) {
+    use(*entry);
+  } else {
+    // The step that it waits for may be the run's last one.
+    with_entry(*key, std::move(use),
+               [run = std::move(run), refuse = std::move(refuse), not_found]() mutable {
+                 refuse(not_found(run));
+               });
   }
-  const std::string found = *key;
-  with_entry(found, std::move(use), [] {});
 }
 
 // --- Steps --------------------------------------------------------------------------------------
@@ -563,35 +571,6 @@ void Shard::wake(const Wakeups::Due& due) {
         wakeups_.disarm(due.at, due.run, &batch);
         world_.commits->write(batch);
       });
-}
-
-void Shard::erase_run(RunEntry& entry) {
-  const auto& state = entry.run.state;
-  store::WriteBatch batch;
-  wakeups_.disarm(state.armed_ns(), entry.key, &batch);
-  const auto current =
-      store::keys::current_run(id_, NamespaceNum(state.namespace_num()), state.workflow_id());
-  const auto row = world_.store->get(current);
-  if (row.ok() && row->has_value() && **row == entry.key) batch.erase(current);
-  batch.erase(store::keys::run(id_, entry.key));
-  for (const auto& range :
-       {store::keys::events(id_, entry.key), store::keys::request_ids(id_, entry.key),
-        store::keys::pending(id_, entry.key)}) {
-    batch.erase_range(range.begin, range.end);
-  }
-  world_.commits->write(batch);
-  ++stats_.runs_deleted;
-  auto waiters = std::move(entry.waiters);
-  for (auto& waiter : waiters) {
-    alarms_.cancel(waiter.alarm);
-    waiter.reply(errors::run_not_found(state.workflow_id(), state.run_id()));
-  }
-  while (!entry.queries.empty()) {
-    const std::string id = entry.queries.back();
-    entry.queries.pop_back();
-    finish_query(id, errors::run_not_found(state.workflow_id(), state.run_id()));
-  }
-  runs_.erase(&entry);
 }
 
 }  // namespace fairlead::shard

@@ -84,6 +84,7 @@ class Shard {
   void terminate_workflow(TerminateRequest request, Reply<Done> reply);
   void describe_workflow(RunRef run, Reply<RunView> reply);
   void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply);
+  void delete_workflow(RunRef run, Reply<Done> reply);
   void read_history(HistoryRequest request, Reply<HistoryPage> reply);
   void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply);
 

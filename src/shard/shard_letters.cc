@@ -260,15 +260,19 @@ void Shard::settle(const Sender& sender, const model::Letter& letter, const Outc
     forget();
     return;
   }
+  // The sender is closed, and perhaps deleted. Unless a child was to be abandoned, the letter that
+  // its parent closed has taken the place of the one that asked for its start.
+  const bool is_replaced =
+      letter.has_start_child() &&
+      letter.start_child().child().parent_close_policy() != model::PARENT_CLOSE_ABANDON;
+  const auto forget_late = [is_replaced, forget] {
+    if (!is_replaced) forget();
+  };
   with_entry(
       sender.run,
-      [this, sender, letter, outcome, forget](RunEntry& entry) {
+      [this, sender, letter, outcome, forget_late](RunEntry& entry) {
         if (!entry.run.is_open()) {
-          // For all others the letter that the parent closed has taken this one's place.
-          const bool is_replaced =
-              letter.has_start_child() &&
-              letter.start_child().child().parent_close_policy() != model::PARENT_CLOSE_ABANDON;
-          if (!is_replaced) forget();
+          forget_late();
           return;
         }
         const int64_t id = sender.event_id;
@@ -291,7 +295,7 @@ void Shard::settle(const Sender& sender, const model::Letter& letter, const Outc
         }
         finish(std::move(step));
       },
-      forget);
+      forget_late);
 }
 
 }  // namespace fairlead::shard

@@ -8,6 +8,7 @@ namespace {
 
 using testing::kInvalidArgument;
 using testing::kOk;
+using testing::kRunId;
 using testing::kUnimplemented;
 using testing::ServiceTest;
 using By = history::ActivitySelector::By;
@@ -207,7 +208,7 @@ TEST_F(OperateTest, TheAnswerHasTheOptionsInForce) {
       retry_policy { maximum_attempts: 3 } priority { fairness_key: "acme" })"));
 }
 
-// --- UpdateWorkflowExecutionOptions
+// --- UpdateWorkflowExecutionOptions and DeleteWorkflowExecution
 
 UpdateWorkflowExecutionOptionsRequest options_request(const std::string& text) {
   return from_text<UpdateWorkflowExecutionOptionsRequest>(
@@ -274,6 +275,20 @@ TEST_F(OperateTest, RefusesWorkflowOptionsThatAreNotThere) {
         kUnimplemented, "versioning overrides are not implemented by this server"},
        {[](auto& r) { r.mutable_update_mask()->add_paths("time_skipping_config"); }, kUnimplemented,
         "time skipping is not implemented by this server"}});
+}
+
+TEST_F(OperateTest, DeleteNamesTheRun) {
+  using Request = DeleteWorkflowExecutionRequest;
+  auto request =
+      from_text<Request>("namespace: 'default' workflow_execution { workflow_id: 'order-1' }");
+  request.mutable_workflow_execution()->set_run_id(kRunId);
+  expect_refusals<Request>("DeleteWorkflowExecution", request,
+                           {{[](auto& r) { r.clear_workflow_execution(); }, kInvalidArgument,
+                             "Execution is not set on request."},
+                            {[](auto& r) { r.mutable_workflow_execution()->clear_workflow_id(); },
+                             kInvalidArgument, "WorkflowId is not set on request."}});
+  EXPECT_EQ(engine.deletes.requests.at(0).workflow_id, "order-1");
+  EXPECT_EQ(engine.deletes.requests.at(0).run_id, kRunId);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
-// What a client does to a run: signal, cancel, terminate, look.
+// What a client does to a run: signal, cancel, terminate, look, delete.
 namespace fairlead::api {
 
 namespace {
@@ -133,6 +133,15 @@ absl::Status describe_workflow(Service& service, DescribeWorkflowExecutionReques
   return absl::OkStatus();
 }
 
+absl::Status delete_workflow(Service& service, DeleteWorkflowExecutionRequest& request,
+                             const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
+  FL_TRY(check_execution(request.has_workflow_execution() ? &request.workflow_execution() : nullptr,
+                         service.options.limits.id_bytes));
+  service.engine.delete_workflow(run_ref(ns, request.workflow_execution()), answer_done(call));
+  return absl::OkStatus();
+}
+
 absl::Status reset_sticky(Service& service, ResetStickyTaskQueueRequest& request,
                           const CallPtr& call) {
   FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
@@ -149,6 +158,7 @@ void add_workflow_handlers(Registrar& registrar) {
   registrar.serve(request_cancel);
   registrar.serve(terminate_workflow);
   registrar.serve(describe_workflow);
+  registrar.serve(delete_workflow);
   registrar.serve(reset_sticky);
 }
 

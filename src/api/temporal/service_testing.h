@@ -216,6 +216,9 @@ class FakeEngine final : public shard::Engine {
   void change_run_options(shard::ChangeRunOptions request, Reply<model::Priority> reply) override {
     option_changes.ask(std::move(request), std::move(reply));
   }
+  void delete_workflow(shard::RunRef run, Reply<Done> reply) override {
+    deletes.ask(std::move(run), std::move(reply));
+  }
   void query_workflow(shard::QueryRequest request, Reply<shard::QueryResult> reply) override {
     queries.ask(std::move(request), std::move(reply));
   }
@@ -268,6 +271,7 @@ class FakeEngine final : public shard::Engine {
   Seam<shard::ResetActivities, Done> resets{&asked};
   Seam<shard::ChangeActivities, model::ActivityScheduled> activity_changes{&asked};
   Seam<shard::ChangeRunOptions, model::Priority> option_changes{&asked};
+  Seam<shard::RunRef, Done> deletes{&asked};
   Seam<shard::QueryRequest, shard::QueryResult> queries{&asked};
   Seam<std::pair<std::string, shard::QueryAnswer>, Done> answered_queries{&asked};
   Seam<shard::UpdateRequest, shard::UpdateResult> updates{&asked};

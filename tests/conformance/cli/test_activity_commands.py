@@ -4,7 +4,7 @@ import pytest
 from app.message_workflows import Sleep
 from app.operated import Crew, Errand
 from operator_desk import OperatorDesk
-from support import Stage, within_bound
+from support import Stage, until, within_bound
 
 from temporal_cli import Outcome, attempt, temporal
 
@@ -82,6 +82,18 @@ async def test_an_unknown_activity_is_named_as_such(stage: Stage, desk: Desk):
     assert refusal.code == 1
     assert "Can't find pending activity" in refusal.stderr
     await temporal("workflow", "terminate", "-w", stage.workflow_id)
+
+
+async def test_delete_removes_a_running_workflow(stage: Stage):
+    await stage.start(Sleep.run, 3600.0)
+    words = ["-w", stage.workflow_id]
+    await temporal("workflow", "delete", *words)
+
+    async def is_gone() -> bool:
+        described = await attempt("workflow", "describe", *words)
+        return described.code == 1 and "not found" in described.stderr
+
+    await until(is_gone)
 
 
 async def test_an_override_that_is_not_there_can_be_taken_away(stage: Stage):

@@ -1,11 +1,12 @@
-"""Operators change the options of a workflow."""
+"""Operators change the options of a workflow, and delete workflows."""
 
 import pytest
 from temporalio.api.common.v1 import Priority
 from temporalio.api.workflow.v1 import WorkflowExecutionOptions
+from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError, RPCStatusCode
 
-from app.message_workflows import Sleep
+from app.message_workflows import FixedGreeting, Sleep
 from app.turns import Turns, VisitOnce
 from operator_desk import OperatorDesk
 from support import Stage, event_names, events, until
@@ -65,3 +66,45 @@ async def test_options_that_are_none_are_refused(stage: Stage):
         await desk.update_workflow(["nonsense"], WorkflowExecutionOptions())
     assert refusal.value.status == RPCStatusCode.INVALID_ARGUMENT
     await desk.handle.terminate()
+
+
+async def until_gone(handle: WorkflowHandle) -> None:
+    async def is_gone() -> bool:
+        try:
+            await handle.describe()
+        except RPCError as refusal:
+            return refusal.status == RPCStatusCode.NOT_FOUND
+        return False
+
+    await until(is_gone)
+
+
+async def test_a_deleted_workflow_leaves_nothing(stage: Stage):
+    async with stage.worker(FixedGreeting):
+        handle = await stage.start(FixedGreeting.run, "Ada")
+        await handle.result()
+    desk = OperatorDesk(stage.client, handle)
+    await desk.delete()
+    await until_gone(handle)
+    with pytest.raises(RPCError) as refusal:
+        await events(handle)
+    assert refusal.value.status == RPCStatusCode.NOT_FOUND
+    with pytest.raises(RPCError) as refusal:
+        await desk.delete()
+    assert refusal.value.status == RPCStatusCode.NOT_FOUND
+
+
+async def test_a_running_workflow_is_terminated_and_deleted(stage: Stage):
+    async with stage.worker(Sleep):
+        handle = await stage.start(Sleep.run, 3600.0)
+
+        async def sleeps() -> bool:
+            return "TIMER_STARTED" in await event_names(handle)
+
+        await until(sleeps)
+        await OperatorDesk(stage.client, handle).delete(handle.first_execution_run_id)
+        await until_gone(handle)
+        # Its id is free again.
+        again = await stage.start(Sleep.run, 3600.0)
+        assert again.first_execution_run_id != handle.first_execution_run_id
+        await again.terminate()
