@@ -1,6 +1,6 @@
 """Servers to measure: found or built, started on an empty folder, killed, stopped.
 
-What `compare` and `fairness` share.
+What `compare` and `fairness` share, and tests/differential uses.
 """
 
 import json
@@ -129,6 +129,8 @@ class TemporalServer:
 class Running:
     """A server on an empty data folder: `with Running(server) as it`. Both are gone afterwards."""
 
+    settle_s = 5
+
     def __init__(self, server):
         self.server = server
         self.folder = tempfile.mkdtemp(prefix="fairlead-bench-")
@@ -164,7 +166,7 @@ class Running:
                 fail(f"{self.server.name} does not listen on port {self.port}:\n{tail}")
             time.sleep(0.05)
         # What a server does right after its start is neither idle nor load.
-        time.sleep(5)
+        time.sleep(self.settle_s)
 
     def crash(self):
         """Ends it without a word, and starts it again on what is on its disk."""

@@ -47,6 +47,17 @@ temporal_cli() {
   echo "$cli"
 }
 
+# Prints the path of Temporal's own server, which is newer than the one inside the CLI that we pin.
+temporal_server() {
+  local version=v1.32.1 go
+  local folder=$cache/temporal-server-$version
+  if [ ! -x "$folder/server" ]; then
+    go=$("$conformance_dir/../../tools/toolchain" go) || return 1
+    GOBIN=$folder "$go/go" install "go.temporal.io/server/cmd/server@$version" >&2 || return 1
+  fi
+  echo "$folder/server"
+}
+
 free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
