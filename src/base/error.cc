@@ -122,6 +122,10 @@ absl::Status system_overloaded() {
               ErrorKind::kSystemOverloaded);
 }
 
+absl::Status permission_denied(std::string_view message) {
+  return make(StatusCode::kPermissionDenied, message, ErrorKind::kPermissionDenied);
+}
+
 absl::Status busy_workflow(std::string_view message) {
   return make(StatusCode::kResourceExhausted, message, ErrorKind::kBusyWorkflow);
 }

@@ -24,6 +24,7 @@ enum class ErrorKind : uint8_t {
   kConcurrentLimit = 9,
   kSystemOverloaded = 10,
   kBusyWorkflow = 11,
+  kPermissionDenied = 12,
 };
 
 struct ErrorDetail {
@@ -42,6 +43,7 @@ absl::Status invalid_argument(std::string_view message);
 absl::Status failed_precondition(std::string_view message);
 absl::Status unavailable(std::string_view message);
 absl::Status unimplemented(std::string_view message);
+absl::Status permission_denied(std::string_view message);
 absl::Status internal(std::string_view message);
 
 absl::Status not_found(std::string_view message);

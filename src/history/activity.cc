@@ -266,18 +266,14 @@ void time_out_activity(Transaction& tx, model::ActivityState& activity, model::T
     retry_later(tx, activity, decision.interval, std::move(failure));
     return;
   }
-  const bool attempt_timed_out = type == model::START_TO_CLOSE || type == model::HEARTBEAT;
-  if (decision.state == model::RETRY_TIMEOUT && attempt_timed_out) {
+  if (decision.state == model::RETRY_TIMEOUT && type != model::SCHEDULE_TO_START) {
     // It would have been tried again, were there time: what is reported is the lack of time.
-    auto cause = std::move(failure);
     failure = timeout_failure(activity, model::SCHEDULE_TO_CLOSE);
     failure.set_message(
         "Not enough time to schedule next retry before activity ScheduleToClose timeout, giving up "
         "retrying");
-    *failure.mutable_cause() = std::move(cause);
-  } else if (activity.has_last_failure()) {
-    *failure.mutable_cause() = activity.last_failure();
   }
+  if (activity.has_last_failure()) *failure.mutable_cause() = activity.last_failure();
   model::ActivityEnded ended;
   ended.set_retry_state(decision.state);
   *ended.mutable_failure() = std::move(failure);
@@ -291,7 +287,7 @@ void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::st
 }
 
 void request_cancel_activity(Transaction& tx, model::ActivityState& activity,
-                             int64_t workflow_task_completed_id) {
+                             const std::string& identity, int64_t workflow_task_completed_id) {
   model::Event event;
   event.set_kind(model::ACTIVITY_CANCEL_REQUESTED);
   event.mutable_activity_cancel_requested()->set_scheduled_id(activity.scheduled_id());
@@ -305,7 +301,7 @@ void request_cancel_activity(Transaction& tx, model::ActivityState& activity,
   model::ActivityEnded ended;
   ended.set_latest_cancel_requested_id(id);
   ended.set_canceled_before_start(true);
-  ended.set_identity("");
+  ended.set_identity(identity);
   end_activity(tx, activity, model::ACTIVITY_CANCELED, std::move(ended), "");
 }
 

@@ -42,7 +42,7 @@ void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::st
 // A command asks for the activity to be canceled: at once if no worker has it, else the worker
 // hears of it with its next heartbeat.
 void request_cancel_activity(Transaction& tx, model::ActivityState& activity,
-                             int64_t workflow_task_completed_id);
+                             const std::string& identity, int64_t workflow_task_completed_id);
 
 // The back-off is over: offers the next attempt. A paused activity has none to offer.
 void offer_activity(Transaction& tx, model::ActivityState& activity);

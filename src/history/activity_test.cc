@@ -147,8 +147,27 @@ TEST(Activity, AnAttemptThatTimesOutWithoutTimeForAnotherSaysSo) {
   bench.wait(4 * kSecond);
   const auto& ended = bench.events[before + 1].activity_ended();
   EXPECT_EQ(ended.failure().timeout_type(), model::SCHEDULE_TO_CLOSE);
-  EXPECT_EQ(ended.failure().cause().timeout_type(), model::START_TO_CLOSE);
+  EXPECT_FALSE(ended.failure().has_cause()) << "there was no attempt before it";
   EXPECT_EQ(ended.retry_state(), model::RETRY_TIMEOUT);
+}
+
+// The same words as above: whichever timer was first, there is no time for another attempt.
+TEST(Activity, OneThatTakesTooLongInAllSaysSoAndNamesTheLastFailure) {
+  auto command = schedule("a", kMinute);
+  command.mutable_activity_scheduled()->set_schedule_to_close_ns(10 * kSecond);
+  auto bench = with_activity(command);
+  bench.take_activity("a");
+  fail(bench);
+  bench.wait(2 * kSecond);
+  bench.take_activity("a");
+  const size_t before = bench.events.size();
+  bench.wait(8 * kSecond);
+  const auto& ended = bench.events[before + 1].activity_ended();
+  EXPECT_EQ(ended.failure().message(),
+            "Not enough time to schedule next retry before activity ScheduleToClose timeout, "
+            "giving up retrying");
+  EXPECT_EQ(ended.failure().timeout_type(), model::SCHEDULE_TO_CLOSE);
+  EXPECT_EQ(ended.failure().cause().kind(), model::Failure::APPLICATION);
 }
 
 TEST(Activity, CancellingOneThatWaitsEndsItAfterAllCommandEvents) {
@@ -156,12 +175,44 @@ TEST(Activity, CancellingOneThatWaitsEndsItAfterAllCommandEvents) {
   bench.signal();
   bench.take_task();
   const size_t before = bench.events.size();
-  ASSERT_TRUE(bench.complete_task({cancel_activity_command(5), start_timer("t", kSecond)}));
+  auto cancel = cancel_activity_command(5);
+  cancel.mutable_activity_cancel_requested()->set_identity("worker");
+  ASSERT_TRUE(bench.complete_task({cancel, start_timer("t", kSecond)}));
   EXPECT_THAT(
       bench.kinds(before),
       ElementsAre(model::WORKFLOW_TASK_COMPLETED, model::ACTIVITY_CANCEL_REQUESTED,
                   model::TIMER_STARTED, model::ACTIVITY_CANCELED, model::WORKFLOW_TASK_SCHEDULED));
   EXPECT_TRUE(bench.events[before + 3].activity_ended().canceled_before_start());
+  EXPECT_EQ(bench.events[before + 3].activity_ended().identity(), "worker");
+}
+
+// A workflow may change its mind within one task, even twice.
+TEST(Activity, CancellingOneInTheTaskThatSchedulesItIsAllowed) {
+  Bench bench;
+  bench.start();
+  bench.take_task();
+  const size_t before = bench.events.size();
+  ASSERT_TRUE(
+      bench.complete_task({schedule("a"), cancel_activity_command(5), cancel_activity_command(5)}));
+  EXPECT_THAT(bench.kinds(before),
+              ElementsAre(model::WORKFLOW_TASK_COMPLETED, model::ACTIVITY_SCHEDULED,
+                          model::ACTIVITY_CANCEL_REQUESTED, model::ACTIVITY_CANCEL_REQUESTED,
+                          model::ACTIVITY_CANCELED, model::WORKFLOW_TASK_SCHEDULED));
+  ASSERT_EQ(bench.offers.size(), 1u) << "no worker is offered what is over already";
+  EXPECT_EQ(bench.offers[0].kind, model::WORKFLOW_TASK);
+}
+
+// A retried task writes its own two events first, so the ids are two further on.
+TEST(Activity, CancellingOneInARetriedTaskFindsItToo) {
+  Bench bench;
+  bench.start();
+  bench.take_task();
+  bench.step([](Transaction& tx) { fail_workflow_task(tx, {14}); });
+  bench.take_task();
+  std::vector<model::Event> before_it{schedule("a"), cancel_activity_command(7)};
+  EXPECT_TRUE(check_commands(bench.run, bench.limits, &before_it).has_value());
+  ASSERT_TRUE(bench.complete_task({schedule("a"), cancel_activity_command(8)}));
+  EXPECT_TRUE(bench.run.activities.empty());
 }
 
 TEST(Activity, CancellingARunningOneOnlyRaisesAFlag) {

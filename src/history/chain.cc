@@ -115,7 +115,6 @@ void continue_chain(const model::RunState& last, const Successor& successor,
   if (last.has_parent()) *next->mutable_parent() = last.parent();
   if (last.has_root()) *next->mutable_root() = last.root();
   if (last.has_priority()) *next->mutable_priority() = last.priority();
-  next->set_user_metadata(last.user_metadata());
   // A client that asks for its start again finds what became of it.
   next->set_start_request_id(last.start_request_id());
 

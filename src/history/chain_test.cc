@@ -49,6 +49,7 @@ const model::WorkflowClosed& closing(const Bench& bench) {
 
 TEST(Chain, ContinuesAsNewWithTheCommandsWords) {
   auto bench = at_work();
+  bench.run.state.set_user_metadata("about the first run");
   bench.now += 2 * kSecond;
   ASSERT_TRUE(bench.complete_task({continue_as_new()}));
   EXPECT_EQ(bench.run.state.status(), model::CONTINUED_AS_NEW);
@@ -69,6 +70,7 @@ TEST(Chain, ContinuesAsNewWithTheCommandsWords) {
   EXPECT_EQ(state.workflow_type(), "order-v2");
   EXPECT_EQ(state.task_queue(), "orders");
   EXPECT_EQ(state.memo().at("note"), "kept");
+  EXPECT_EQ(state.user_metadata(), "") << "that was the start's";
   const auto& started = next.events[0].workflow_started();
   EXPECT_EQ(started.continued_run_id(), "run-1");
   EXPECT_EQ(started.first_run_id(), "run-1");

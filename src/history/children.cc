@@ -16,16 +16,11 @@ model::RunName name_of(const model::RunState& state) {
   return name;
 }
 
-// The same for every delivery of a letter, so that the other side does once what it hears twice.
-std::string request_id(const model::RunState& state, int64_t event_id) {
-  return absl::StrCat(state.run_id(), "/", event_id);
-}
-
 model::Letter letter_to(const model::RunState& from, const model::RunName& to, int64_t event_id) {
   model::Letter letter;
   letter.set_namespace_num(from.namespace_num());
   *letter.mutable_to() = to;
-  letter.set_request_id(request_id(from, event_id));
+  letter.set_request_id(letter_id(from.run_id(), event_id));
   return letter;
 }
 
@@ -80,6 +75,10 @@ void end_external(Transaction& tx, int64_t initiated_id, model::EventKind if_sig
 
 }  // namespace
 
+std::string letter_id(const std::string& from_run_id, int64_t event_id) {
+  return absl::StrCat(from_run_id, "/", event_id);
+}
+
 void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_completed_id) {
   const auto& state = tx.state();
   auto asked = std::move(*draft.mutable_child_initiated());
@@ -100,7 +99,7 @@ void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_c
   }
   const int64_t id = tx.append(std::move(draft));
   child.set_initiated_id(id);
-  child.set_request_id(request_id(state, id));
+  child.set_request_id(letter_id(state.run_id(), id));
 
   model::RunName to;
   to.set_workflow_id(asked.workflow_id());
@@ -128,7 +127,7 @@ void initiate_external(Transaction& tx, model::Event draft, int64_t workflow_tas
   *external.mutable_event() = *asked;
   const int64_t id = tx.append(std::move(draft));
   external.set_initiated_id(id);
-  external.set_request_id(request_id(tx.state(), id));
+  external.set_request_id(letter_id(tx.state().run_id(), id));
 
   auto letter = letter_to(tx.state(), external.event().run(), id);
   auto* body = letter.mutable_external();

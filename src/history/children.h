@@ -12,6 +12,9 @@ namespace fairlead::history {
 void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_completed_id);
 void initiate_external(Transaction& tx, model::Event draft, int64_t workflow_task_completed_id);
 
+// The same for every delivery of a letter, so that the other side does once what it hears twice.
+std::string letter_id(const std::string& from_run_id, int64_t event_id);
+
 // The outcomes. What is no longer pending is left alone: they may come more than once.
 void child_started(Transaction& tx, int64_t initiated_id, const std::string& run_id);
 void child_start_failed(Transaction& tx, int64_t initiated_id, int cause);

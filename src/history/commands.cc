@@ -18,6 +18,11 @@ bool is_closing(model::EventKind kind) {
          kind == model::WORKFLOW_CANCELED || kind == model::WORKFLOW_CONTINUED_AS_NEW;
 }
 
+// A retried task's own two events are written together with its completion, just before it.
+int64_t id_of_completion(const model::RunState& state) {
+  return state.next_event_id() + (state.workflow_task().virtual_events() ? 2 : 0);
+}
+
 // What the commands before the one being looked at will have changed.
 class Foresight {
  public:
@@ -26,13 +31,15 @@ class Foresight {
         limits_(limits),
         activities_(static_cast<int64_t>(run.activities.size())),
         children_(static_cast<int64_t>(run.children.size())),
-        buffered_(run.state.buffered_size()) {
+        buffered_(run.state.buffered_size()),
+        event_id_(id_of_completion(run.state)) {
     for (const auto& [id, external] : run.externals) {
       ++(external.kind() == model::SIGNAL_EXTERNAL_INITIATED ? signals_ : cancels_);
     }
   }
 
   std::optional<CommandRefusal> check(model::Event* command) {
+    if (command->kind() != model::UPDATE_REJECTED) ++event_id_;
     switch (command->kind()) {
       case model::ACTIVITY_SCHEDULED:
         return schedule_activity(command->mutable_activity_scheduled());
@@ -74,6 +81,7 @@ class Foresight {
                             "BadScheduleActivityAttributes: A valid StartToClose or "
                             "ScheduleToCloseTimeout is not set on ScheduleActivityTaskCommand."};
     }
+    new_activity_events_.insert(event_id_);
     const auto& id = activity->activity_id();
     if (run_.activity_ids.contains(id) || !new_activities_.insert(id).second) {
       return CommandRefusal{
@@ -107,10 +115,11 @@ class Foresight {
   std::optional<CommandRefusal> cancel_activity(int64_t scheduled_id) {
     const auto found = run_.activities.find(scheduled_id);
     if (found != run_.activities.end()) {
-      if (!found->second.cancel_requested() && canceled_.insert(scheduled_id).second) {
-        return std::nullopt;
-      }
-    } else if (finish_is_buffered(scheduled_id)) {
+      const bool is_first = canceled_.insert(scheduled_id).second;
+      // Nobody has begun the work: the first command ends it, and the next one finds its end.
+      const bool ends_at_once = found->second.started_ns() == 0;
+      if (!found->second.cancel_requested() && (is_first || ends_at_once)) return std::nullopt;
+    } else if (new_activity_events_.contains(scheduled_id) || finish_is_buffered(scheduled_id)) {
       return std::nullopt;
     }
     return CommandRefusal{FailedCause::kBadRequestCancelActivity,
@@ -185,7 +194,10 @@ class Foresight {
   int64_t signals_ = 0;
   int64_t cancels_ = 0;
   int buffered_;
+  int64_t event_id_;  // of the event that the command will become
   absl::flat_hash_set<std::string> new_activities_;
+  // The ids that the scheduled events of this completion will have.
+  absl::flat_hash_set<int64_t> new_activity_events_;
   absl::flat_hash_set<int64_t> canceled_;
   absl::flat_hash_set<std::string> new_timers_;
   absl::flat_hash_set<std::string> canceled_timers_;
@@ -194,9 +206,11 @@ class Foresight {
   absl::flat_hash_set<std::string> completed_updates_;
 };
 
-void cancel_activity_command(Transaction& tx, int64_t scheduled_id, int64_t completed_id) {
+void cancel_activity_command(Transaction& tx, const model::ActivityCancelRequested& asked,
+                             int64_t completed_id) {
+  const int64_t scheduled_id = asked.scheduled_id();
   if (auto* activity = tx.run().find_activity(scheduled_id)) {
-    request_cancel_activity(tx, *activity, completed_id);
+    request_cancel_activity(tx, *activity, asked.identity(), completed_id);
     return;
   }
   // It ended while this task was out: the request is recorded, the end is already in the buffer.
@@ -276,7 +290,7 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
       schedule_activity(tx, std::move(draft));
       return;
     case model::ACTIVITY_CANCEL_REQUESTED:
-      cancel_activity_command(tx, draft.activity_cancel_requested().scheduled_id(), completed_id);
+      cancel_activity_command(tx, draft.activity_cancel_requested(), completed_id);
       return;
     case model::TIMER_STARTED:
       start_timer_command(tx, std::move(draft), completed_id);

@@ -12,8 +12,6 @@ namespace fairlead::history {
 
 namespace {
 
-constexpr char kServerIdentity[] = "history-service";
-
 // The smaller of two durations of which zero means "none".
 DurationNs shorter(DurationNs a, DurationNs b) {
   if (a == 0) return b;
@@ -80,8 +78,10 @@ void start_run(Transaction& tx, const Beginning& beginning) {
         round_up_to_ms(add_saturated(tx.now, state.execution_timeout_ns())));
   }
   if (state.run_timeout_ns() > 0) {
-    state.set_run_expiration_ns(shorter(add_saturated(state.execution_ns(), state.run_timeout_ns()),
-                                        state.execution_expiration_ns()));
+    // Rounded like the whole chain's: a run that has all of its time ends with it, not before.
+    state.set_run_expiration_ns(
+        shorter(round_up_to_ms(add_saturated(state.execution_ns(), state.run_timeout_ns())),
+                state.execution_expiration_ns()));
   }
 
   model::Event event;

@@ -7,6 +7,9 @@
 
 namespace fairlead::history {
 
+// Who it was when nobody asked: shown on events that the server writes by itself.
+inline constexpr char kServerIdentity[] = "history-service";
+
 // The beginning of a run. `run->state` already holds what the client asked for (ids, type, queue,
 // timeouts as requested), or what its chain or its parent hands down; this computes the effective
 // values and writes the first events.

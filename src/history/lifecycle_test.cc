@@ -57,6 +57,7 @@ TEST(Lifecycle, TerminationEndsTheTaskThatIsOutAndKeepsWhatWasBuffered) {
   EXPECT_THAT(bench.kinds(before),
               ElementsAre(model::WORKFLOW_TASK_FAILED, model::WORKFLOW_SIGNALED,
                           model::WORKFLOW_TERMINATED));
+  EXPECT_EQ(bench.events[before].workflow_task_ended().identity(), "history-service");
   EXPECT_TRUE(bench.closed_now);
   EXPECT_EQ(bench.run.state.status(), model::TERMINATED);
   EXPECT_EQ(next_deadline(bench.run), bench.now + kDay) << "only its deletion is left";
@@ -86,6 +87,19 @@ TEST(Lifecycle, ARunTimesOutAtItsExpirationAndNotBefore) {
   bench.wait(1);
   EXPECT_EQ(bench.run.state.status(), model::TIMED_OUT);
   EXPECT_EQ(bench.events.back().workflow_closed().retry_state(), model::RETRY_POLICY_NOT_SET);
+}
+
+// The end of the chain is rounded to a millisecond. A run that has all of the chain's time must not
+// end a moment earlier, as if only its own time were over.
+TEST(Lifecycle, ARunThatHasAllTheTimeEndsForLackOfIt) {
+  Bench bench;
+  bench.now += 1;
+  bench.run.state.set_execution_timeout_ns(kMinute);
+  bench.start();
+  bench.wait(kMinute + kMillisecond);
+  EXPECT_EQ(bench.run.state.status(), model::TIMED_OUT);
+  EXPECT_EQ(bench.events.back().workflow_closed().retry_state(), model::RETRY_TIMEOUT);
+  EXPECT_EQ(bench.run.state.run_expiration_ns(), bench.run.state.execution_expiration_ns());
 }
 
 TEST(Lifecycle, TimersFireInTheOrderOfTheirTimes) {

@@ -142,6 +142,9 @@ void Transaction::erase_activity(int64_t scheduled_id) {
   const auto found = run_.activities.find(scheduled_id);
   FL_ASSERT(found != run_.activities.end(), "an activity ends once");
   drop(model::ACTIVITY_TASK, found->second.mutable_place());
+  std::erase_if(offers_, [&](const TaskOffer& offer) {
+    return offer.kind == model::ACTIVITY_TASK && offer.scheduled_id == scheduled_id;
+  });
   give_back(found->second);
   run_.activity_ids.erase(found->second.scheduled().activity_id());
   run_.activities.erase(found);

@@ -96,8 +96,7 @@ void end_unsuccessfully(Transaction& tx, model::EventKind kind, TaskFailure fail
   const bool starts_over =
       was_sticky || state.buffered_size() > 0 ||
       (kind == model::WORKFLOW_TASK_FAILED &&
-       (cause == FailedCause::kForceCloseCommand || cause == FailedCause::kFailoverCloseCommand ||
-        cause == FailedCause::kResetWorkflow));
+       (cause == FailedCause::kFailoverCloseCommand || cause == FailedCause::kResetWorkflow));
   state.set_task_attempt(starts_over ? 1 : task.attempt() + 1);
   tx.flush_buffered();
   tx.want_task();
@@ -214,9 +213,12 @@ int64_t complete_workflow_task(Transaction& tx, const std::string& door) {
 
 void fail_workflow_task(Transaction& tx, TaskFailure failure) {
   const auto cause = static_cast<FailedCause>(failure.cause);
+  if (cause == FailedCause::kGrpcMessageTooLarge) {
+    terminate_by_server(tx, "GrpcMessageTooLarge");
+    return;
+  }
   end_unsuccessfully(tx, model::WORKFLOW_TASK_FAILED, std::move(failure),
                      model::TIMEOUT_UNSPECIFIED);
-  if (cause == FailedCause::kGrpcMessageTooLarge) terminate_by_server(tx, "GrpcMessageTooLarge");
 }
 
 void time_out_workflow_task(Transaction& tx) {
@@ -258,6 +260,7 @@ void offer_workflow_task_again(Transaction& tx) {
 void force_fail_workflow_task(Transaction& tx) {
   TaskFailure failure;
   failure.cause = static_cast<int>(FailedCause::kForceCloseCommand);
+  failure.identity = kServerIdentity;
   end_unsuccessfully(tx, model::WORKFLOW_TASK_FAILED, std::move(failure),
                      model::TIMEOUT_UNSPECIFIED);
 }

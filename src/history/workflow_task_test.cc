@@ -162,6 +162,23 @@ TEST(WorkflowTask, AStaleStampStartsNothing) {
   bench.step([&](Transaction& tx) { EXPECT_FALSE(start_workflow_task(tx, stamp, {"late", "r"})); });
 }
 
+// It would be too large for the next worker as well.
+TEST(WorkflowTask, OneThatIsTooLargeToBeSentEndsTheRun) {
+  Bench bench;
+  bench.start();
+  bench.take_task();
+  const size_t before = bench.events.size();
+  bench.step([](Transaction& tx) {
+    fail_workflow_task(tx, {static_cast<int>(FailedCause::kGrpcMessageTooLarge), {}, "worker"});
+  });
+  ASSERT_THAT(bench.kinds(before),
+              ElementsAre(model::WORKFLOW_TASK_FAILED, model::WORKFLOW_TERMINATED));
+  const auto& failed = bench.events[before].workflow_task_ended();
+  EXPECT_EQ(failed.failed_cause(), static_cast<int>(FailedCause::kForceCloseCommand));
+  EXPECT_EQ(failed.identity(), "history-service");
+  EXPECT_EQ(bench.events[before + 1].workflow_closed().reason(), "GrpcMessageTooLarge");
+}
+
 // A flood of signals behind one slow task must not grow the run's state without bound.
 TEST(WorkflowTask, TooManyBufferedEventsEndTheTask) {
   Bench bench;

@@ -125,6 +125,7 @@ struct SignalRequest {
   std::string door;
   std::string envelope;
   std::optional<model::Origin> origin;  // set: it comes from another run
+  bool ends_delay = false;              // of a start that waits for its time
 };
 
 struct CancelRequest {

@@ -209,10 +209,7 @@ void Shard::refuse_completion(RunEntry& entry, const CommandError& error,
   failure.identity = identity;
   history::fail_workflow_task(tx, std::move(failure));
   if (is_unhandled) tx.state().set_close_refused(true);
-  if (!is_unhandled) {
-    step->after_write.push_back(
-        [this, held = step.get(), &entry] { refuse_updates(*held, entry); });
-  }
+  if (!is_unhandled) refuse_updates(*step, entry);
   if (error.terminates) history::terminate_by_server(tx, error.message);
   reply_after(*step, [reply = std::move(reply), status]() mutable { reply(status); });
   finish(std::move(step));
@@ -328,6 +325,10 @@ void Shard::fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) {
   const RunRef run{request.token.ns, request.token.workflow_id, request.token.run_id};
   with_chain_run(run, "", std::move(reply),
                  [this, request = std::move(request)](RunEntry& entry, Reply<Done> answer) mutable {
+                   if (!entry.run.is_open()) {
+                     answer(errors::workflow_completed());
+                     return;
+                   }
                    if (!history::holds_workflow_task(entry.run, task_id(request.token))) {
                      answer(errors::workflow_task_not_found());
                      return;

@@ -194,16 +194,11 @@ void Shard::ask_for_first_task(StepPtr step, StartRequest request, Reply<StartRe
 void Shard::signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply) {
   const auto run = entry.run.state.run_id();
   const auto result = result_of(entry.run.state, false);
-  if (entry.run.state.first_task_at_ns() != 0) {
-    auto step = begin(entry);
-    step->parts[0]->tx.state().set_first_task_at_ns(0);
-    step->parts[0]->tx.want_task();
-    finish(std::move(step));
-  }
   SignalRequest signal{{request.ns, request.workflow_id, run},
                        std::move(request.request_id),
                        std::move(request.signal->door),
                        std::move(request.signal->envelope)};
+  signal.ends_delay = true;
   signal_workflow(std::move(signal),
                   [reply = std::move(reply), result](absl::StatusOr<Done> done) mutable {
                     if (!done.ok()) {
@@ -222,7 +217,8 @@ void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {
       [this, request = std::move(request), shared](RunEntry& entry) mutable {
         auto& answer = *shared;
         const auto seen_key = store::keys::request_id(id_, entry.key, request.request_id);
-        if (!request.request_id.empty() && entry.run.is_open()) {
+        // Also of a run that has closed since: the signal was taken, and its sender hears so.
+        if (!request.request_id.empty()) {
           const auto seen = world_.store->get(seen_key);
           if (seen.ok() && seen->has_value()) {
             world_.commits->after_durable([shared] { (*shared)(Done{}); });
@@ -239,6 +235,7 @@ void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {
           answer(status);
           return;
         }
+        if (request.ends_delay) tx.state().set_first_task_at_ns(0);
         if (!request.request_id.empty()) step->batch.put(seen_key, "");
         reply_after(*step, [shared] { (*shared)(Done{}); });
         finish(std::move(step));

@@ -66,20 +66,30 @@ class Explained:
     path: list[str]
     theirs: str = "*"
     ours: str = "*"
+    # Or what they may be together: a list of [theirs, ours].
+    pairs: list[list[str]] = field(default_factory=list)
     # Whether a run may go by without it: for what depends on which of two threads is faster.
     sometimes: bool = False
+    # A method that Fairlead has to serve for this to be seen.
+    needs: str = ""
     seen: set[str] = field(default_factory=set)
 
     def covers(self, difference: Difference) -> bool:
-        if not (is_like(self.theirs, difference.theirs) and is_like(self.ours, difference.ours)):
-            return False
-        matching = [pattern for pattern in self.path if is_like(pattern, difference.path)]
-        self.seen.update(matching)
-        return bool(matching)
+        paths = [pattern for pattern in self.path if is_like(pattern, difference.path)]
+        pairs = [
+            pair
+            for pair in self.pairs or [[self.theirs, self.ours]]
+            if is_like(pair[0], difference.theirs) and is_like(pair[1], difference.ours)
+        ]
+        if paths and pairs:
+            self.seen.update(paths, *pairs)
+        return bool(paths and pairs)
 
     @property
     def unseen(self) -> list[str]:
-        return [] if self.sometimes else [pattern for pattern in self.path if pattern not in self.seen]
+        if self.sometimes:
+            return []
+        return [it for it in [*self.path, *(pair[0] for pair in self.pairs)] if it not in self.seen]
 
 
 def is_like(pattern: str, text: str) -> bool:

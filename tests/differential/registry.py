@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,12 +11,18 @@ from dataclasses import dataclass
 class Scenario:
     name: str
     script: Callable
+    # A method that Fairlead has to serve; the scenario waits until it does.
+    needs: str = ""
 
 
 SCENARIOS: list[Scenario] = []
 
 
-def scenario(script: Callable) -> Callable:
+def scenario(script: Callable, needs: str = "") -> Callable:
     """Puts a script on the list under its own name, which is also the name of its task queue."""
-    SCENARIOS.append(Scenario(script.__name__, script))
+    SCENARIOS.append(Scenario(script.__name__, script, needs))
     return script
+
+
+def scenario_of(method: str) -> Callable:
+    return functools.partial(scenario, needs=method)

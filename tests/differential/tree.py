@@ -22,6 +22,7 @@ OPAQUE = {
     "task_id": "<task id>",
     "history_size_bytes": "<size>",
     "execution_duration": "<measured>",
+    "current_retry_interval": "<measured>",
     "last_access_time": "<time>",
 }
 # Lists in no order, and what orders them here.
@@ -81,14 +82,14 @@ def is_map(field: descriptor.FieldDescriptor) -> bool:
 def tree_of(message: Message, runs: RunNames) -> Tree:
     """A message as dicts, lists and scalars; fields that are not set are left out."""
     if isinstance(message, timestamp_pb2.Timestamp):
-        return "<time>" if message.seconds > 0 else "<no time>"
+        return "<time>"
     if isinstance(message, duration_pb2.Duration):
         return duration_text(message)
     if isinstance(message, any_pb2.Any):
         return any_tree(message, runs)
     fields = {}
     for field, value in message.ListFields():
-        if field.name in HINTS:
+        if field.name in HINTS or is_no_time(value) or is_spacing(message, field.name, value):
             continue
         # The type of an event or command says already which attributes it has.
         name = "attributes" if in_attributes(field) else field.name
@@ -96,8 +97,8 @@ def tree_of(message: Message, runs: RunNames) -> Tree:
             fields[name] = OPAQUE[field.name]
         elif is_map(field):
             of = field.message_type.fields_by_name["value"]
-            keys = {key: f"<query {n + 1}>" if name == "queries" else made_by_server(str(key)) for n, key in enumerate(value)}
-            fields[name] = {keys[key]: scalar_or_tree(of, value[key], runs) for key in sorted(value)}
+            named = {key_name(name, number, key): value[key] for number, key in enumerate(sorted(value), start=1)}
+            fields[name] = {key: scalar_or_tree(of, item, runs) for key, item in named.items()}
         elif field.name == "request_id":
             fields[name] = made_by_server(value)
         elif field.is_repeated:
@@ -108,9 +109,23 @@ def tree_of(message: Message, runs: RunNames) -> Tree:
     return fields
 
 
+def key_name(map_name: str, number: int, key: object) -> str:
+    return f"<query {number}>" if map_name == "queries" else made_by_server(str(key))
+
+
 def made_by_server(text: str) -> str:
     """Ids that clients choose here are words; those with a UUID in them come from the server, in any form."""
     return "<made by the server>" if UUID.search(text) else text
+
+
+def is_no_time(value: Tree) -> bool:
+    """The beginning of 1970, or of the first year: a server's way to say that there is none."""
+    return isinstance(value, timestamp_pb2.Timestamp) and value.seconds <= 0
+
+
+def is_spacing(message: Message, name: str, value: Tree) -> bool:
+    """Runs of a chain begin a second apart, at least: whether one has to wait depends on how long the last one took."""
+    return name == "first_workflow_task_backoff" and message.continued_execution_run_id != "" and value.seconds < 1
 
 
 def in_attributes(field: descriptor.FieldDescriptor) -> bool:

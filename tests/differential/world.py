@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import time
 from collections.abc import Iterator
 from typing import Any as Tree
@@ -12,7 +13,7 @@ import temporalio.api.errordetails.v1  # noqa: F401  so that details of errors c
 import temporalio.api.operatorservice.v1 as operatorservice
 import temporalio.api.workflowservice.v1 as workflowservice
 from google.protobuf.message import Message
-from payload import complete_workflow, failure, payloads, start_timer
+from payload import complete_workflow, failure, payloads, seconds, start_timer
 from temporalio.api.common.v1.grpc_status_pb2 import GrpcStatus
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -21,9 +22,9 @@ from tree import RunNames, any_tree, tree_of
 NAMESPACE = "differential"
 IDENTITY = "worker"
 # Long enough for the slowest machine: a scenario that waits this long has found something.
-TASK_WAIT_S = 45
+TASK_WAIT_S = 120
 POLL_S = 30
-CALL_S = 60
+CALL_S = 120
 
 
 class ScriptFailed(Exception):
@@ -64,9 +65,11 @@ class Pending:
 class World:
     """One scenario on one server. Names are the same on both servers, and no other scenario uses them."""
 
-    def __init__(self, scenario: str, channel: grpc.Channel) -> None:
-        self.queue = scenario
-        self.children = f"{scenario}-children"
+    def __init__(self, scenario: str, channel: grpc.Channel, take: int = 1) -> None:
+        # Names of a later take are new, and shown as if they were not.
+        self._mark = f"~{take}" if take > 1 else ""
+        self.queue = f"{scenario}{self._mark}"
+        self.children = f"{self.queue}-children"
         self._channel = channel
         self._clocks = 0
         self._records: list[tuple[str, Message | Refusal]] = []
@@ -125,6 +128,8 @@ class World:
             "workflow_id": self.id(name),
             "workflow_type": {"name": "Type"},
             "task_queue": {"name": self.queue},
+            # So that a slow machine does not run into it.
+            "workflow_task_timeout": seconds(60),
             "request_id": f"start-{name}",
             "input": payloads("input"),
         } | fields
@@ -195,7 +200,8 @@ class World:
     def wait_until_known(self, namespace: str) -> None:
         """Temporal looks for new namespaces every few seconds only."""
         deadline = time.monotonic() + TASK_WAIT_S
-        request, method = self._prepare("DescribeTaskQueue", {"namespace": namespace, "task_queue": {"name": self.queue}})
+        fields = {"namespace": namespace, "task_queue": {"name": self.queue}}
+        request, method = self._prepare("DescribeTaskQueue", fields)
         while time.monotonic() < deadline:
             try:
                 method(request, timeout=CALL_S)
@@ -219,7 +225,8 @@ class World:
 
     def poll_tasks(self, count: int) -> list[Message]:
         """So many workflow tasks, by their workflows' ids."""
-        tasks = [self._poll_unrecorded("PollWorkflowTaskQueue", {"task_queue": {"name": self.queue}}) for _ in range(count)]
+        queue = {"task_queue": {"name": self.queue}}
+        tasks = [self._poll_unrecorded("PollWorkflowTaskQueue", queue) for _ in range(count)]
         tasks.sort(key=lambda task: task.workflow_execution.workflow_id)
         for task in tasks:
             self.record("PollWorkflowTaskQueue", None, task)
@@ -227,7 +234,8 @@ class World:
 
     def poll_activities(self, count: int) -> dict[str, Message]:
         """So many activity tasks by their ids; in which order they come is the server's affair."""
-        tasks = [self._poll_unrecorded("PollActivityTaskQueue", {"task_queue": {"name": self.queue}}) for _ in range(count)]
+        queue = {"task_queue": {"name": self.queue}}
+        tasks = [self._poll_unrecorded("PollActivityTaskQueue", queue) for _ in range(count)]
         by_id = {task.activity_id: task for task in sorted(tasks, key=lambda task: task.activity_id)}
         for task in by_id.values():
             self.record("PollActivityTaskQueue", None, task)
@@ -242,7 +250,12 @@ class World:
         deadline = time.monotonic() + TASK_WAIT_S
         while time.monotonic() < deadline:
             request, method = self._prepare(rpc, fields)
-            answer = method(request, timeout=POLL_S)
+            try:
+                answer = method(request, timeout=POLL_S)
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.DEADLINE_EXCEEDED:
+                    raise
+                continue
             if answer.task_token:
                 return answer
         raise ScriptFailed(f"{rpc}: no task came")
@@ -310,4 +323,10 @@ class World:
         for number, (name, answer) in enumerate(self._records, start=1):
             key = name if " of " in name else f"{number:02} {name}"
             record[key] = answer.tree(self._runs) if isinstance(answer, Refusal) else tree_of(answer, self._runs)
-        return record
+        return json.loads(json.dumps(record).replace(self._mark, "")) if self._mark else record
+
+    @property
+    def was_overloaded(self) -> bool:
+        """Whether the server had no time for a call, which says nothing about how it would have answered."""
+        codes = {answer.code for _, answer in self._records if isinstance(answer, Refusal)}
+        return bool(codes & {"UNAVAILABLE", "DEADLINE_EXCEEDED"})

@@ -100,7 +100,7 @@ TEST(ActivityEvents, TimedOut) {
       scheduled_event_id: 5 started_event_id: 6 retry_state: RETRY_STATE_TIMEOUT
       failure { message: "activity StartToClose timeout" source: "Server"
         timeout_failure_info { timeout_type: TIMEOUT_TYPE_START_TO_CLOSE }
-        cause { message: "worker gone" source: "Server"
+        cause { message: "worker gone"
           server_failure_info { non_retryable: true } } } })");
   expect_event("kind: ACTIVITY_TIMED_OUT activity_ended {}", "",
                "activity_task_timed_out_event_attributes {}");
@@ -178,7 +178,7 @@ TEST(Failures, TheServersOwnCarryTheKindThatSdksThrow) {
     return parse<Failure>(encode_failure(from_text<model::Failure>(text)));
   };
   expect_same(encoded("kind: SERVER message: 'm'"),
-              from_text<Failure>("message: 'm' source: 'Server' server_failure_info {}"));
+              from_text<Failure>("message: 'm' server_failure_info {}"));
   expect_same(encoded("kind: CANCELED"),
               from_text<Failure>("source: 'Server' canceled_failure_info {}"));
   expect_same(encoded("kind: TERMINATED"),

@@ -88,7 +88,8 @@ absl::Status schedule_activity(Command& command, const Context& context, model::
   return absl::OkStatus();
 }
 
-absl::Status request_cancel_activity(Command& command, const Context&, model::Event& draft) {
+absl::Status request_cancel_activity(Command& command, const Context& context,
+                                     model::Event& draft) {
   const int64_t scheduled_id =
       command.request_cancel_activity_task_command_attributes().scheduled_event_id();
   if (scheduled_id <= 0) {
@@ -96,6 +97,7 @@ absl::Status request_cancel_activity(Command& command, const Context&, model::Ev
   }
   draft.set_kind(model::ACTIVITY_CANCEL_REQUESTED);
   draft.mutable_activity_cancel_requested()->set_scheduled_id(scheduled_id);
+  draft.mutable_activity_cancel_requested()->set_identity(context.identity);
   return absl::OkStatus();
 }
 

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 // Commands that have to do with other runs: the next one of the chain, children, signals and cancel
 // requests.
 
@@ -70,14 +72,12 @@ absl::Status read_new_run(Asked& asked, const Context& context, const char* comm
 // The new run's started event, as far as the command knows it. The parts are copied: the event that
 // records the command holds them too.
 template <typename Asked>
-std::string started_door(const Asked& asked, const std::string& workflow_id,
-                         const std::string& identity) {
+std::string started_door(const Asked& asked, const std::string& workflow_id) {
   history_api::WorkflowExecutionStartedEventAttributes door;
   if (asked.has_input()) *door.mutable_input() = asked.input();
   if (asked.has_header()) *door.mutable_header() = asked.header();
   if (asked.has_memo()) *door.mutable_memo() = asked.memo();
   if (asked.has_search_attributes()) *door.mutable_search_attributes() = asked.search_attributes();
-  door.set_identity(identity);
   door.set_workflow_id(workflow_id);
   if constexpr (requires { asked.last_completion_result(); }) {
     if (asked.has_last_completion_result()) {
@@ -109,6 +109,7 @@ absl::Status continue_as_new(Command& command, const Context& context, model::Ev
   FL_TRY(read_timeout(asked.workflow_run_timeout(), "WorkflowRunTimeout", kName, &run_timeout));
   FL_TRY(read_timeout(asked.workflow_task_timeout(), "WorkflowTaskTimeout", kName, &task_timeout));
   FL_TRY(read_timeout(asked.backoff_start_interval(), "BackoffStartInterval", kName, &backoff));
+  if (run_timeout > 0) task_timeout = std::min(task_timeout, run_timeout);
   FL_TRY(read_new_run(asked, context, kName, next));
   next.set_workflow_type(asked.workflow_type().name());
   next.set_task_queue(asked.task_queue().name());
@@ -116,7 +117,7 @@ absl::Status continue_as_new(Command& command, const Context& context, model::Ev
   next.set_task_timeout_ns(task_timeout);
   next.set_backoff_ns(backoff);
   next.set_initiator(static_cast<model::Initiator>(asked.initiator()));
-  next.set_start_door(started_door(asked, context.workflow_id, context.identity));
+  next.set_start_door(started_door(asked, context.workflow_id));
 
   auto& door = door_for<history_api::WorkflowExecutionContinuedAsNewEventAttributes>(command);
   door.unsafe_arena_set_allocated_input(asked.unsafe_arena_release_input());
@@ -173,7 +174,7 @@ absl::Status start_child(Command& command, const Context& context, model::Event&
                              ? WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE
                              : asked.workflow_id_reuse_policy());
   if (asked.has_priority()) *child.mutable_priority() = read_priority(asked.priority());
-  child.set_start_door(started_door(asked, asked.workflow_id(), ""));
+  child.set_start_door(started_door(asked, asked.workflow_id()));
   history_api::HistoryEvent envelope;
   if (!child.user_metadata().empty()) {
     envelope.mutable_user_metadata()->ParseFromString(child.user_metadata());
@@ -226,6 +227,7 @@ absl::Status signal_external(Command& command, const Context& context, model::Ev
 
   auto& door =
       door_for<history_api::SignalExternalWorkflowExecutionInitiatedEventAttributes>(command);
+  door.set_namespace_(asked.namespace_());
   door.set_signal_name(asked.signal_name());
   door.unsafe_arena_set_allocated_input(asked.unsafe_arena_release_input());
   door.set_control(asked.control());
@@ -246,6 +248,7 @@ absl::Status cancel_external(Command& command, const Context& context, model::Ev
   draft.mutable_external_event()->set_target_door(requested.SerializeAsString());
 
   history_api::RequestCancelExternalWorkflowExecutionInitiatedEventAttributes door;
+  door.set_namespace_(asked.namespace_());
   door.set_control(asked.control());
   door.set_reason(asked.reason());
   draft.set_door(door.SerializeAsString());

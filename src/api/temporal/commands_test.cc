@@ -84,7 +84,7 @@ TEST(Commands, WhatTheEngineKnowsWholeHasNoDoor) {
                       request_cancel_activity_task_command_attributes { scheduled_event_id: 5 })");
   expect_same(draft, from_text<model::Event>(
                          R"(kind: ACTIVITY_CANCEL_REQUESTED
-                            activity_cancel_requested { scheduled_id: 5 })"));
+                            activity_cancel_requested { scheduled_id: 5 identity: "worker@host" })"));
 }
 
 TEST(Commands, ClosingCommandsCarryTheirOutcomeInTheDoor) {

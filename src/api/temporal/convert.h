@@ -14,7 +14,7 @@
 namespace fairlead::api {
 
 // The longest duration there is; longer ones are cut to it without a word, as clients expect.
-inline constexpr DurationNs kDurationMax = 36'525 * kDay;
+inline constexpr DurationNs kDurationMax = 36'500 * kDay;
 
 // InvalidArgument if it is negative or its halves have different signs.
 absl::StatusOr<DurationNs> read_duration(const google::protobuf::Duration& duration);

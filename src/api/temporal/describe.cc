@@ -41,8 +41,12 @@ void write_payload_map(Writer& writer, uint32_t field, uint32_t map_field, const
 void write_config(Writer& writer, const model::RunState& run) {
   using Config = workflow::WorkflowExecutionConfig;
   write_task_queue(writer, Config::kTaskQueueFieldNumber, run.task_queue());
-  writer.duration(Config::kWorkflowExecutionTimeoutFieldNumber, run.execution_timeout_ns());
-  writer.duration(Config::kWorkflowRunTimeoutFieldNumber, run.run_timeout_ns());
+  if (run.execution_timeout_ns() != 0) {
+    writer.duration(Config::kWorkflowExecutionTimeoutFieldNumber, run.execution_timeout_ns());
+  }
+  if (run.run_timeout_ns() != 0 || run.has_parent() || run.initiator() == model::BY_WORKFLOW) {
+    writer.duration(Config::kWorkflowRunTimeoutFieldNumber, run.run_timeout_ns());
+  }
   writer.duration(Config::kDefaultWorkflowTaskTimeoutFieldNumber, run.task_timeout_ns());
   writer.string(Config::kUserMetadataFieldNumber, run.user_metadata());
 }

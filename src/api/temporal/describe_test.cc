@@ -81,7 +81,8 @@ TEST(Describe, ARunWithoutMemoStillHasTheMessages) {
   const auto answer = describe(view);
   EXPECT_TRUE(answer.workflow_execution_info().has_memo());
   EXPECT_TRUE(answer.workflow_execution_info().has_search_attributes());
-  EXPECT_TRUE(answer.execution_config().has_workflow_run_timeout());
+  EXPECT_FALSE(answer.execution_config().has_workflow_run_timeout());
+  EXPECT_TRUE(answer.execution_config().has_default_workflow_task_timeout());
   EXPECT_FALSE(answer.execution_config().has_user_metadata());
   EXPECT_FALSE(answer.has_pending_workflow_task());
   EXPECT_FALSE(answer.workflow_execution_info().has_priority());

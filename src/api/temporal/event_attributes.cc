@@ -29,8 +29,14 @@ void workflow_started(Writer& writer, const model::WorkflowStarted& known) {
     writer.string(A::kParentWorkflowNamespaceIdFieldNumber, parent.namespace_id());
   }
   write_task_queue(writer, A::kTaskQueueFieldNumber, known.task_queue());
-  writer.duration(A::kWorkflowExecutionTimeoutFieldNumber, known.execution_timeout_ns());
-  writer.duration(A::kWorkflowRunTimeoutFieldNumber, known.run_timeout_ns());
+  if (known.execution_timeout_ns() != 0) {
+    writer.duration(A::kWorkflowExecutionTimeoutFieldNumber, known.execution_timeout_ns());
+  }
+  // A run that was asked for by a command always has one, if only to say that there is none.
+  if (known.run_timeout_ns() != 0 || known.has_parent() ||
+      known.initiator() == model::BY_WORKFLOW) {
+    writer.duration(A::kWorkflowRunTimeoutFieldNumber, known.run_timeout_ns());
+  }
   writer.duration(A::kWorkflowTaskTimeoutFieldNumber, known.task_timeout_ns());
   writer.string(A::kContinuedExecutionRunIdFieldNumber, known.continued_run_id());
   writer.integer(A::kInitiatorFieldNumber, known.initiator());

@@ -100,7 +100,6 @@ void note_replaced(std::string* response, const Failure& failure) {
 Failure size_failure(const char* message) {
   Failure failure;
   failure.set_message(message);
-  failure.set_source("Server");
   failure.mutable_server_failure_info()->set_non_retryable(true);
   return failure;
 }

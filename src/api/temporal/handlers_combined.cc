@@ -95,7 +95,7 @@ absl::Status check_update(const UpdateWorkflowExecutionRequest& update,
     return invalid_argument("FirstExecutionRunId is not allowed.");
   }
   if (update.workflow_execution().workflow_id() != start.workflow_id()) {
-    return invalid_argument("WorkflowId is not consistent with previous operation(s)");
+    return invalid_argument("WorkflowId is not consistent with previous operation(s).");
   }
   return absl::OkStatus();
 }
@@ -154,7 +154,7 @@ absl::Status execute(Service& service, ExecuteMultiOperationRequest& request, co
         });
         writer.message(Response::kResponsesFieldNumber, [&](Writer& one) {
           one.bytes(Response::Response::kUpdateWorkflowFieldNumber,
-                    encode_updated(*result->update, workflow_id));
+                    encode_updated(*result->update, ns->name(), workflow_id));
         });
         succeed(*call, std::move(body));
       });

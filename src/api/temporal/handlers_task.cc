@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "api/temporal/commands.h"
 #include "api/temporal/convert.h"
@@ -137,6 +139,9 @@ absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest
         read_query_answer(result.result_type(), result.answer(), result.error_message(),
                           result.has_failure() ? &result.failure() : nullptr, limits.blob_bytes));
   }
+  // A map has no order of its own; the same input is to have the same effects in the same order.
+  std::sort(completion.query_answers.begin(), completion.query_answers.end(),
+            [](const auto& a, const auto& b) { return a.first < b.first; });
   auto& engine = service.engine;
   engine.complete_workflow_task(
       std::move(completion),

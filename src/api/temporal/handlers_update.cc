@@ -24,7 +24,7 @@ absl::StatusOr<UpdateStage> read_stage(const temporal::api::update::v1::WaitPoli
     case UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED:
       return UpdateStage::kAccepted;
     case UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ADMITTED:
-      return absl::PermissionDeniedError("waiting on update admitted is not supported.");
+      return UpdateStage::kAdmitted;
     default:
       return invalid_argument("Unknown UpdateWorkflowExecutionLifecycleStage.");
   }
@@ -58,7 +58,7 @@ Outcome lost_outcome(shard::UpdateResult::Lost lost) {
 
 // What both answers have.
 template <typename Response>
-std::string encode_update(const shard::UpdateResult& result, const std::string& workflow_id) {
+Response make_response(const shard::UpdateResult& result, const std::string& workflow_id) {
   Response response;
   auto& ref = *response.mutable_update_ref();
   ref.mutable_workflow_execution()->set_workflow_id(workflow_id);
@@ -70,13 +70,30 @@ std::string encode_update(const shard::UpdateResult& result, const std::string& 
   } else if (result.stage == UpdateStage::kCompleted) {
     response.mutable_outcome()->ParseFromString(result.outcome);
   }
-  return response.SerializeAsString();
+  return response;
 }
 
 }  // namespace
 
-std::string encode_updated(const shard::UpdateResult& result, const std::string& workflow_id) {
-  return encode_update<UpdateWorkflowExecutionResponse>(result, workflow_id);
+std::string encode_updated(const shard::UpdateResult& result, const std::string& namespace_name,
+                           const std::string& workflow_id) {
+  auto response = make_response<UpdateWorkflowExecutionResponse>(result, workflow_id);
+  if (result.stage < UpdateStage::kAccepted) return response.SerializeAsString();
+  const auto fill = [&](auto& link) {
+    link.set_namespace_(namespace_name);
+    link.set_workflow_id(workflow_id);
+    link.set_run_id(result.run_id);
+  };
+  if (response.outcome().has_failure()) {
+    auto& link = *response.mutable_link()->mutable_workflow();
+    fill(link);
+    link.set_reason("Update rejected");
+  } else {
+    auto& link = *response.mutable_link()->mutable_workflow_event();
+    fill(link);
+    link.mutable_request_id_ref()->set_event_type(EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED);
+  }
+  return response.SerializeAsString();
 }
 
 absl::StatusOr<shard::UpdateRequest> read_update(const Service& service,
@@ -86,15 +103,18 @@ absl::StatusOr<shard::UpdateRequest> read_update(const Service& service,
   FL_TRY(check_execution(request.has_workflow_execution() ? &request.workflow_execution() : nullptr,
                          limits.id_bytes));
   const auto& asked = request.request();
-  if (!request.has_request() || !asked.has_input()) {
-    return invalid_argument("Update input is not set on request.");
-  }
+  if (!asked.has_meta()) return invalid_argument("Update meta is not set on request.");
+  FL_TRY(check_length(asked.meta().update_id(), "UpdateId", limits.id_bytes));
+  if (!asked.has_input()) return invalid_argument("Update input is not set on request.");
   if (asked.input().name().empty()) return invalid_argument("Update name is not set on request.");
-  FL_TRY(check_length(asked.input().name(), "UpdateName", limits.id_bytes));
-  FL_TRY(check_length(asked.meta().update_id(), "UpdateID", limits.id_bytes));
   FL_TRY(check_blob(static_cast<int64_t>(asked.input().args().ByteSizeLong()), limits.blob_bytes));
   shard::UpdateRequest update;
   FL_TRY_ASSIGN(update.wait_for, read_stage(request.wait_policy()));
+  if (update.wait_for == UpdateStage::kAdmitted) {
+    return errors::permission_denied(
+        "UpdateWorkflowExecution issued asynchronously and waiting on update admitted is not "
+        "supported.");
+  }
   update.run = {number_of(ns), request.workflow_execution().workflow_id(),
                 request.workflow_execution().run_id()};
   update.first_run_id = request.first_execution_run_id();
@@ -111,11 +131,11 @@ absl::Status update_workflow(Service& service, UpdateWorkflowExecutionRequest& r
   FL_TRY_ASSIGN(const auto ns, service.find_active_namespace(request.namespace_()));
   FL_TRY_ASSIGN(auto update, read_update(service, ns, request));
   service.engine.update_workflow(
-      std::move(update),
-      answer<shard::UpdateResult>(call, [workflow_id = request.workflow_execution().workflow_id()](
-                                            const shard::UpdateResult& result) {
-        return encode_updated(result, workflow_id);
-      }));
+      std::move(update), answer<shard::UpdateResult>(
+                             call, [ns, workflow_id = request.workflow_execution().workflow_id()](
+                                       const shard::UpdateResult& result) {
+                               return encode_updated(result, ns->name(), workflow_id);
+                             }));
   return absl::OkStatus();
 }
 
@@ -127,7 +147,6 @@ absl::Status poll_update(Service& service, PollWorkflowExecutionUpdateRequest& r
   if (!request.has_update_ref()) return invalid_argument("UpdateRef is not set on request.");
   FL_TRY(check_execution(ref.has_workflow_execution() ? &ref.workflow_execution() : nullptr,
                          limits.id_bytes));
-  if (ref.update_id().empty()) return invalid_argument("UpdateID is not set on request.");
   shard::UpdateRequest update;
   FL_TRY_ASSIGN(update.wait_for, read_stage(request.wait_policy()));
   update.run = {number_of(ns), ref.workflow_execution().workflow_id(),
@@ -140,7 +159,8 @@ absl::Status poll_update(Service& service, PollWorkflowExecutionUpdateRequest& r
       std::move(update),
       answer<shard::UpdateResult>(call, [workflow_id = ref.workflow_execution().workflow_id()](
                                             const shard::UpdateResult& result) {
-        return encode_update<PollWorkflowExecutionUpdateResponse>(result, workflow_id);
+        return make_response<PollWorkflowExecutionUpdateResponse>(result, workflow_id)
+            .SerializeAsString();
       }));
   return absl::OkStatus();
 }

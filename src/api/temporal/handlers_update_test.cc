@@ -40,6 +40,7 @@ TEST_F(UpdateTest, EachFieldGoesWhereItBelongs) {
   EXPECT_EQ(response.stage(),
             temporal::api::enums::v1::UPDATE_WORKFLOW_EXECUTION_LIFECYCLE_STAGE_ACCEPTED);
   EXPECT_FALSE(response.has_outcome());
+  EXPECT_EQ(response.link().workflow_event().run_id(), kRunId);
 
   ASSERT_EQ(engine.updates.requests.size(), 1u);
   const auto& update = engine.updates.requests[0];
@@ -68,6 +69,7 @@ TEST_F(UpdateTest, AnUpdateThatItsRunDidNotFinishSaysSo) {
       succeed<UpdateWorkflowExecutionResponse>("UpdateWorkflowExecution", valid());
   EXPECT_EQ(response.outcome().failure().application_failure_info().type(),
             "AcceptedUpdateCompletedWorkflow");
+  EXPECT_EQ(response.link().workflow().reason(), "Update rejected");
 }
 
 TEST_F(UpdateTest, WrongOnesAreRefused) {
@@ -75,6 +77,8 @@ TEST_F(UpdateTest, WrongOnesAreRefused) {
       "UpdateWorkflowExecution", valid(),
       {
           {[](Request& r) { r.clear_request(); }, kInvalidArgument,
+           "Update meta is not set on request."},
+          {[](Request& r) { r.mutable_request()->clear_input(); }, kInvalidArgument,
            "Update input is not set on request."},
           {[](Request& r) { r.mutable_request()->mutable_input()->clear_name(); }, kInvalidArgument,
            "Update name is not set on request."},
@@ -161,7 +165,7 @@ TEST_F(MultiOperationTest, AWrongPartIsNamed) {
       ->mutable_workflow_execution()
       ->set_workflow_id("another");
   EXPECT_EQ(failure_of(request, kInvalidArgument).statuses(1).message(),
-            "WorkflowId is not consistent with previous operation(s)");
+            "WorkflowId is not consistent with previous operation(s).");
   EXPECT_EQ(engine.asked, 0);
 }
 

@@ -7,6 +7,8 @@
 #include "api/temporal/pieces.h"
 #include "api/temporal/search_attributes.h"
 #include "base/assert.h"
+#include "history/children.h"
+#include "history/lifecycle.h"
 #include "temporal/api/history/v1/message.pb.h"
 
 namespace fairlead::api {
@@ -15,8 +17,6 @@ namespace {
 
 using namespace temporal::api::history::v1;
 using wire::Writer;
-
-constexpr char kServer[] = "history-service";
 
 void write_run(Writer& writer, uint32_t field, const model::RunName& run) {
   write_execution(writer, field, run.workflow_id(), run.run_id());
@@ -43,7 +43,9 @@ void child_initiated(Writer& writer, const model::ChildInitiated& known) {
   writer.string(A::kWorkflowIdFieldNumber, known.workflow_id());
   write_type(writer, A::kWorkflowTypeFieldNumber, known.workflow_type());
   write_task_queue(writer, A::kTaskQueueFieldNumber, known.task_queue());
-  writer.duration(A::kWorkflowExecutionTimeoutFieldNumber, known.execution_timeout_ns());
+  if (known.execution_timeout_ns() != 0) {
+    writer.duration(A::kWorkflowExecutionTimeoutFieldNumber, known.execution_timeout_ns());
+  }
   writer.duration(A::kWorkflowRunTimeoutFieldNumber, known.run_timeout_ns());
   writer.duration(A::kWorkflowTaskTimeoutFieldNumber, known.task_timeout_ns());
   writer.integer(A::kParentClosePolicyFieldNumber, known.parent_close_policy());
@@ -97,8 +99,10 @@ void about_external(Writer& writer, const model::ExternalEvent& known) {
 
 template <typename A>
 void external_initiated(Writer& writer, const model::ExternalEvent& known) {
+  // The namespace as the command has it, which may leave it out, is in the door.
   writer.integer(A::kWorkflowTaskCompletedEventIdFieldNumber, known.workflow_task_completed_id());
-  about_external<A>(writer, known);
+  writer.string(A::kNamespaceIdFieldNumber, known.namespace_id());
+  write_run(writer, A::kWorkflowExecutionFieldNumber, known.run());
   writer.boolean(A::kChildWorkflowOnlyFieldNumber, known.children_only());
 }
 
@@ -119,8 +123,10 @@ void external_done(Writer& writer, const model::ExternalEvent& known) {
 void signaled(Writer& writer, const model::Event& event) {
   using A = WorkflowExecutionSignaledEventAttributes;
   if (!event.has_origin()) return;
-  writer.string(A::kIdentityFieldNumber, kServer);
+  writer.string(A::kIdentityFieldNumber, history::kServerIdentity);
   write_run(writer, A::kExternalWorkflowExecutionFieldNumber, event.origin().run());
+  writer.string(A::kRequestIdFieldNumber,
+                history::letter_id(event.origin().run().run_id(), event.origin().initiated_id()));
 }
 
 void cancel_requested(Writer& writer, const model::Event& event) {
@@ -128,7 +134,7 @@ void cancel_requested(Writer& writer, const model::Event& event) {
   if (!event.has_origin()) return;
   writer.integer(A::kExternalInitiatedEventIdFieldNumber, event.origin().initiated_id());
   write_run(writer, A::kExternalWorkflowExecutionFieldNumber, event.origin().run());
-  writer.string(A::kIdentityFieldNumber, kServer);
+  writer.string(A::kIdentityFieldNumber, history::kServerIdentity);
 }
 
 template <typename Message>
@@ -207,7 +213,6 @@ model::ContinueAsNew TemporalCodec::begin_again(std::string_view first_event,
   if (last.has_header()) door.mutable_header()->Swap(last.mutable_header());
   if (last.has_memo()) *door.mutable_memo() = last.memo();
   if (last.has_search_attributes()) *door.mutable_search_attributes() = last.search_attributes();
-  door.set_identity(last.identity());
   door.set_workflow_id(last.workflow_id());
   if (last.has_last_completion_result()) {
     door.mutable_last_completion_result()->Swap(last.mutable_last_completion_result());

@@ -43,7 +43,7 @@ TEST(OtherRunEvents, ChildInitiated) {
                R"(start_child_workflow_execution_initiated_event_attributes {
       namespace: "default" namespace_id: "ns-1" workflow_id: "c" workflow_type { name: "Ship" }
       task_queue { name: "q" kind: TASK_QUEUE_KIND_NORMAL } input { payloads { data: '1' } }
-      workflow_execution_timeout {} workflow_run_timeout { seconds: 1 } workflow_task_timeout {}
+      workflow_run_timeout { seconds: 1 } workflow_task_timeout {}
       parent_close_policy: PARENT_CLOSE_POLICY_ABANDON workflow_task_completed_event_id: 4
       workflow_id_reuse_policy: WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
       retry_policy { maximum_attempts: 2 } cron_schedule: "@daily" priority { priority_key: 2 } })");
@@ -85,12 +85,12 @@ TEST(OtherRunEvents, SignalsAndCancelRequestsToOthers) {
       run { workflow_id: "o" run_id: "or" } workflow_task_completed_id: 4 )";
   const std::string shown = R"(namespace: "default" namespace_id: "ns-1"
       workflow_execution { workflow_id: "o" run_id: "or" } )";
-  expect_event(
-      "kind: SIGNAL_EXTERNAL_INITIATED " + known + "children_only: true }",
-      bytes_of<SignalExternalWorkflowExecutionInitiatedEventAttributes>("signal_name: 's'"),
-      "signal_external_workflow_execution_initiated_event_attributes { signal_name: 's' "
-      "workflow_task_completed_event_id: 4 child_workflow_only: true " +
-          shown + "}");
+  expect_event("kind: SIGNAL_EXTERNAL_INITIATED " + known + "children_only: true }",
+               bytes_of<SignalExternalWorkflowExecutionInitiatedEventAttributes>(
+                   "signal_name: 's' namespace: 'default'"),
+               "signal_external_workflow_execution_initiated_event_attributes { signal_name: 's' "
+               "workflow_task_completed_event_id: 4 child_workflow_only: true " +
+                   shown + "}");
   expect_event("kind: SIGNAL_EXTERNAL_FAILED " + known + "initiated_id: 5 failed_cause: 1 }", "",
                "signal_external_workflow_execution_failed_event_attributes { initiated_event_id: 5 "
                "cause: "
@@ -100,10 +100,11 @@ TEST(OtherRunEvents, SignalsAndCancelRequestsToOthers) {
   expect_event("kind: EXTERNAL_SIGNALED " + known + "initiated_id: 5 }", "",
                "external_workflow_execution_signaled_event_attributes { initiated_event_id: 5 " +
                    shown + "}");
+  // The command left the namespace out.
   expect_event("kind: CANCEL_EXTERNAL_INITIATED " + known + "}", "",
-               "request_cancel_external_workflow_execution_initiated_event_attributes { "
-               "workflow_task_completed_event_id: 4 " +
-                   shown + "}");
+               R"(request_cancel_external_workflow_execution_initiated_event_attributes {
+      workflow_task_completed_event_id: 4 namespace_id: "ns-1"
+      workflow_execution { workflow_id: "o" run_id: "or" } })");
   expect_event("kind: EXTERNAL_CANCEL_REQUESTED " + known + "initiated_id: 5 }", "",
                "external_workflow_execution_cancel_requested_event_attributes { "
                "initiated_event_id: 5 " +
@@ -115,7 +116,8 @@ TEST(OtherRunEvents, WhatComesFromAnotherRunSaysSo) {
   expect_event("kind: WORKFLOW_SIGNALED " + origin,
                bytes_of<WorkflowExecutionSignaledEventAttributes>("signal_name: 's'"),
                R"(workflow_execution_signaled_event_attributes { signal_name: 's'
-      identity: "history-service" external_workflow_execution { workflow_id: "o" run_id: "or" } })");
+      identity: "history-service" request_id: "or/5"
+      external_workflow_execution { workflow_id: "o" run_id: "or" } })");
   expect_event("kind: WORKFLOW_CANCEL_REQUESTED " + origin,
                bytes_of<WorkflowExecutionCancelRequestedEventAttributes>("cause: 'c'"),
                R"(workflow_execution_cancel_requested_event_attributes { cause: 'c'
@@ -141,7 +143,8 @@ WorkflowExecutionStartedEventAttributes again(const model::Event& closing) {
   return parse<WorkflowExecutionStartedEventAttributes>(next.start_door());
 }
 
-constexpr char kKept[] = R"(input { payloads { data: "1" } } identity: "me" workflow_id: "w"
+// Who started the first run did not start this one.
+constexpr char kKept[] = R"(input { payloads { data: "1" } } workflow_id: "w"
     memo { fields { key: "m" value { data: "2" } } } header { fields { key: "h" value {} } })";
 
 TEST(BeginAgain, CarriesTheResultOn) {

@@ -92,7 +92,10 @@ void fill_failure(Writer& writer, const model::Failure& failure) {
   if (!failure.door().empty()) return writer.raw(failure.door());
   if (says_nothing(failure)) return;
   writer.string(Failure::kMessageFieldNumber, failure.message());
-  writer.string(Failure::kSourceFieldNumber, "Server");
+  // What the server says about itself needs no source, and Temporal gives none.
+  if (failure.kind() != model::Failure::SERVER) {
+    writer.string(Failure::kSourceFieldNumber, "Server");
+  }
   write_failure_info(writer, failure);
   if (failure.has_cause()) write_failure(writer, Failure::kCauseFieldNumber, failure.cause());
 }

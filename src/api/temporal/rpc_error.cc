@@ -78,6 +78,8 @@ Detail detail_of(const ErrorDetail& error) {
                        field(error, 0));
     case ErrorKind::kWorkflowNotReady:
       return {"WorkflowNotReadyFailure", {}};
+    case ErrorKind::kPermissionDenied:
+      return {"PermissionDeniedFailure", {}};
     case ErrorKind::kRpsLimit:
       return resource_exhausted(enums::RESOURCE_EXHAUSTED_CAUSE_RPS_LIMIT,
                                 enums::RESOURCE_EXHAUSTED_SCOPE_NAMESPACE);

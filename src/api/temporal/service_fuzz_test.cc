@@ -189,7 +189,7 @@ TEST_F(FuzzTest, GrownAndDamagedRequestsAreAnsweredOnce) {
                  "[[", "BuildIds", "WorkflowId", testing::kRunId, testing::kRunId},
                 {encode_history_token({testing::kRunId, 3, true}), encode_token(token()),
                  encode_query_token("id-of-default", "q")});
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 1500; ++round) {
     for (const auto* method : built) {
       std::unique_ptr<Message> request(google::protobuf::MessageFactory::generated_factory()
                                            ->GetPrototype(method->input_type())

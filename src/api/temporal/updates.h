@@ -29,6 +29,7 @@ absl::StatusOr<shard::UpdateRequest> read_update(
     const temporal::api::workflowservice::v1::UpdateWorkflowExecutionRequest& request);
 
 // UpdateWorkflowExecutionResponse.
-std::string encode_updated(const shard::UpdateResult& result, const std::string& workflow_id);
+std::string encode_updated(const shard::UpdateResult& result, const std::string& namespace_name,
+                           const std::string& workflow_id);
 
 }  // namespace fairlead::api

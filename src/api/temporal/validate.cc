@@ -160,6 +160,9 @@ absl::Status check_links(
                                          " links per request, got ", links.size()));
   }
   for (const auto& link : links) {
+    if (link.variant_case() == temporal::api::common::v1::Link::VARIANT_NOT_SET) {
+      return invalid_argument("unsupported link variant");
+    }
     if (const size_t bytes = link.ByteSizeLong(); bytes > kLinkBytesMax) {
       return invalid_argument(
           absl::StrCat("link exceeds allowed size of ", kLinkBytesMax, ", got ", bytes));

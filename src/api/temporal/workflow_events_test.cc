@@ -39,12 +39,13 @@ TEST(WorkflowEvents, StartedMergesTheDoorsFieldsWithTheEngines) {
       root_workflow_execution { workflow_id: "g" run_id: "gr" } })");
 }
 
-// SDKs read these durations without asking whether they are there.
+// SDKs read these durations without asking whether they are there. Timeouts that are not set, they
+// do ask for.
 TEST(WorkflowEvents, StartedHasItsDurationsEvenWhenTheyAreZero) {
   expect_event("kind: WORKFLOW_STARTED workflow_started {}", "",
                R"(workflow_execution_started_event_attributes {
       workflow_type {} task_queue { kind: TASK_QUEUE_KIND_NORMAL }
-      workflow_execution_timeout {} workflow_run_timeout {} workflow_task_timeout {}
+      workflow_task_timeout {}
       first_workflow_task_backoff {} })");
 }
 
@@ -196,7 +197,7 @@ TEST(WorkflowEvents, TaskFailed) {
                R"(workflow_task_failed_event_attributes {
       scheduled_event_id: 5 started_event_id: 6 identity: "w" base_run_id: 'b'
       cause: WORKFLOW_TASK_FAILED_CAUSE_NON_DETERMINISTIC_ERROR
-      failure { message: "UnhandledCommand" source: "Server" server_failure_info {} } })");
+      failure { message: "UnhandledCommand" server_failure_info {} } })");
   expect_event("kind: WORKFLOW_TASK_FAILED workflow_task_ended {}", "",
                "workflow_task_failed_event_attributes {}");
 }

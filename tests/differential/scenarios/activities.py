@@ -64,9 +64,9 @@ def activity_timeouts_are_filled_in(world: World) -> None:
     only = {"schedule_to_close_timeout": None}
     world.turn(
         schedule_activity("long", schedule_to_close_timeout=seconds(1000)),
-        schedule_activity("start", **only, start_to_close_timeout=seconds(5)),
-        schedule_activity("both", schedule_to_close_timeout=seconds(5), start_to_close_timeout=seconds(50)),
-        schedule_activity("heart", start_to_close_timeout=seconds(5), heartbeat_timeout=seconds(50)),
+        schedule_activity("start", **only, start_to_close_timeout=seconds(50)),
+        schedule_activity("both", schedule_to_close_timeout=seconds(50), start_to_close_timeout=seconds(70)),
+        schedule_activity("heart", start_to_close_timeout=seconds(50), heartbeat_timeout=seconds(70)),
         schedule_activity("policy", retry_policy={"maximum_attempts": 2}),
         schedule_activity("interval", retry_policy={"initial_interval": seconds(3)}),
     )
@@ -148,6 +148,26 @@ def activity_is_cancelled_while_it_runs(world: World) -> None:
     world.call("RecordActivityTaskHeartbeat", task_token=task.task_token, details=payloads("half"))
     world.call("RespondActivityTaskCanceled", task_token=task.task_token, details=payloads("stopped"))
     end(world)
+
+
+@scenario
+def activity_is_cancelled_in_the_task_that_schedules_it(world: World) -> None:
+    world.start()
+    world.turn(schedule_activity(), cancel_activity(5))
+    world.turn(schedule_activity("again"), cancel_activity(11), cancel_activity(11))
+    end(world)
+
+
+@scenario
+def activity_is_cancelled_twice(world: World) -> None:
+    world.start()
+    world.turn(schedule_activity())
+    world.poll_activity()
+    world.signal("one")
+    world.turn(cancel_activity(5))
+    world.signal("two")
+    world.attempt("RespondWorkflowTaskCompleted", **world.completion(world.poll(), cancel_activity(5)))
+    world.terminate()
 
 
 @scenario

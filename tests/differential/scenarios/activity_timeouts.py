@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from payload import complete_workflow, failure, payloads, schedule_activity, seconds
+from payload import cancel_activity, complete_workflow, failure, payloads, schedule_activity, seconds
 from registry import scenario
 from world import World
 
@@ -33,7 +33,7 @@ def activity_runs_too_long(world: World) -> None:
 @scenario
 def activity_runs_too_long_twice(world: World) -> None:
     world.start()
-    world.turn(schedule_activity(start_to_close_timeout=seconds(1), retry_policy=QUICK))
+    world.turn(schedule_activity(start_to_close_timeout=seconds(3), retry_policy=QUICK))
     first = world.poll_activity()
     world.poll_activity()
     world.attempt("RespondActivityTaskCompleted", task_token=first.task_token)
@@ -56,6 +56,24 @@ def activity_takes_too_long_in_all(world: World) -> None:
     world.start()
     world.turn(schedule_activity(schedule_to_close_timeout=seconds(1)))
     world.poll_activity()
+    end(world)
+
+
+@scenario
+def activity_takes_too_long_in_all_and_has_one_attempt(world: World) -> None:
+    world.start()
+    world.turn(schedule_activity(schedule_to_close_timeout=seconds(1), retry_policy=ONCE))
+    world.poll_activity()
+    end(world)
+
+
+@scenario
+def activity_takes_too_long_in_all_after_cancellation(world: World) -> None:
+    world.start()
+    world.turn(schedule_activity(schedule_to_close_timeout=seconds(3)))
+    world.poll_activity()
+    world.signal("go")
+    world.turn(cancel_activity(5))
     end(world)
 
 

@@ -51,7 +51,9 @@ def bad_activities(world: World) -> None:
             "negative": schedule_activity(schedule_to_close_timeout={"seconds": -1}),
             "negative-heartbeat": schedule_activity(heartbeat_timeout={"seconds": -1}),
             "coefficient": schedule_activity(retry_policy={"backoff_coefficient": 0.5}),
-            "interval": schedule_activity(retry_policy={"initial_interval": seconds(2), "maximum_interval": seconds(1)}),
+            "interval": schedule_activity(
+                retry_policy={"initial_interval": seconds(2), "maximum_interval": seconds(1)}
+            ),
             "attempts": schedule_activity(retry_policy={"maximum_attempts": -1}),
             "negative-interval": schedule_activity(retry_policy={"initial_interval": {"seconds": -1}}),
             "timeout-name": schedule_activity(retry_policy={"non_retryable_error_types": ["TemporalTimeout:Never"]}),
@@ -83,7 +85,6 @@ def bad_timers(world: World) -> None:
             "no-id": start_timer(""),
             "long-id": start_timer(LONG),
             "negative": start_timer(after_s=-1),
-            "no-time": command("START_TIMER", timer_id="timer"),
             "twice": [start_timer(after_s=60), start_timer(after_s=60)],
             "cancel-no-id": cancel_timer(""),
             "cancel-long-id": cancel_timer(LONG),

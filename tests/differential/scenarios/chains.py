@@ -45,7 +45,7 @@ def workflow_continues_as_something_else(world: World) -> None:
             workflow_type={"name": "Other"},
             task_queue={"name": other},
             workflow_run_timeout=seconds(30),
-            workflow_task_timeout=seconds(5),
+            workflow_task_timeout=seconds(50),
             backoff_start_interval=seconds(2),
             memo={"fields": {"m": payload(1)}},
             header={"fields": {"trace": payload("t")}},
@@ -83,7 +83,8 @@ def workflow_continues_after_a_while(world: World) -> None:
 
 @scenario
 def workflow_is_retried(world: World) -> None:
-    world.start(retry_policy=RETRY | {"maximum_attempts": 3}, memo={"fields": {"m": payload(1)}})
+    more = {"memo": {"fields": {"m": payload(1)}}, "user_metadata": {"summary": payload("sum")}}
+    world.start(retry_policy=RETRY | {"maximum_attempts": 3}, **more)
     world.turn(fail_workflow())
     world.describe()
     world.turn(complete_workflow())

@@ -43,8 +43,6 @@ def namespace_of_its_own(world: World) -> None:
     world.attempt("UpdateNamespace", namespace=name)
     world.call("DeprecateNamespace", namespace=name)
     world.call("DescribeNamespace", namespace=name)
-    world.wait_until_known(name)
-    world.attempt("StartWorkflowExecution", **world.start_fields(namespace=name))
 
 
 @scenario

@@ -110,7 +110,8 @@ def workflow_timeouts_are_filled_in(world: World) -> None:
     world.start("both", workflow_run_timeout=seconds(50), workflow_execution_timeout=seconds(40))
     world.start("run", workflow_run_timeout=seconds(5), workflow_task_timeout=seconds(20))
     world.start("task", workflow_task_timeout=seconds(500))
-    for name in ("both", "run", "task"):
+    world.start("none", workflow_task_timeout=None)
+    for name in ("both", "run", "task", "none"):
         world.describe(name)
         world.terminate(name)
 

@@ -8,10 +8,8 @@ from world import World
 
 
 def sticky(world: World, timeout_s: float = 60) -> dict:
-    return {
-        "worker_task_queue": {"name": f"{world.queue}-sticky", "kind": "TASK_QUEUE_KIND_STICKY", "normal_name": world.queue},
-        "schedule_to_start_timeout": seconds(timeout_s),
-    }
+    queue = {"name": f"{world.queue}-sticky", "kind": "TASK_QUEUE_KIND_STICKY", "normal_name": world.queue}
+    return {"worker_task_queue": queue, "schedule_to_start_timeout": seconds(timeout_s)}
 
 
 @scenario
@@ -54,7 +52,7 @@ def task_is_too_large_for_its_worker(world: World) -> None:
 
 @scenario
 def task_times_out(world: World) -> None:
-    world.start(workflow_task_timeout=seconds(1))
+    world.start(workflow_task_timeout=seconds(3))
     task = world.poll()
     again = world.poll()
     world.attempt("RespondWorkflowTaskCompleted", **world.completion(task, complete_workflow()))
@@ -103,7 +101,7 @@ def sticky_task_fails(world: World) -> None:
 
 @scenario
 def sticky_task_times_out(world: World) -> None:
-    world.start(workflow_task_timeout=seconds(1))
+    world.start(workflow_task_timeout=seconds(3))
     world.turn(sticky_attributes=sticky(world))
     polling = world.poll_later(sticky(world)["worker_task_queue"])
     world.signal("one")
@@ -154,8 +152,8 @@ def task_keeps_its_worker(world: World) -> None:
 def task_is_given_with_the_answer(world: World) -> None:
     world.start()
     task = world.poll()
-    more = {"force_create_new_workflow_task": True, "return_new_workflow_task": True, "sticky_attributes": sticky(world)}
-    answer = world.complete(task, record_marker(), **more)
+    more = {"force_create_new_workflow_task": True, "return_new_workflow_task": True}
+    answer = world.complete(task, record_marker(), sticky_attributes=sticky(world), **more)
     answer = world.complete(answer.workflow_task, return_new_workflow_task=True)
     world.signal("one")
     task = world.poll()
