@@ -69,8 +69,9 @@ void ActivityWorker::take(Task task) {
   world_.trace->note(absl::StrCat(name_, " takes ", work->task.activity_id(), "/",
                                   work->task.attempt(), " of ",
                                   work->task.workflow_execution().workflow_id()));
-  world_.auditor->given_activity(run_id, work->scheduled_id, work->task.attempt(),
-                                 time_of_stamp(work->task.started_time()), work->heartbeat);
+  world_.auditor->given_activity(
+      run_id, {work->scheduled_id, work->task.activity_id(), work->task.attempt(),
+               time_of_stamp(work->task.started_time()), work->heartbeat});
   world_.auditor->saw_start(work->task.priority().fairness_key(),
                             time_of_stamp(work->task.started_time()));
   if (work->task.input().payloads_size() != 1 ||
@@ -123,6 +124,11 @@ void ActivityWorker::heartbeat(const WorkPtr& work) {
         if (outcome.code == kNotFound) return;  // timed out, or the run is over
         if (outcome.ok() && response.cancel_requested() && world_.chance(0.8)) {
           return cancel(work);
+        }
+        // What SDKs do with an attempt that was paused or set back.
+        if (response.activity_paused()) world_.probes->hit(Probe::kPauseHeard);
+        if ((response.activity_paused() || response.activity_reset()) && world_.chance(0.5)) {
+          return fail(work);
         }
         go_on(work);
       });

@@ -88,20 +88,34 @@ void Auditor::told_task_completed(const std::string& run_id, int64_t started_id)
   runs_[run_id].tasks_completed.insert(started_id);
 }
 
-void Auditor::given_activity(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
-                             TimeNs started, int64_t heartbeat) {
-  auto& activity = runs_[run_id].activities[scheduled_id];
-  const std::string name = absl::StrCat("activity ", scheduled_id, " of run ", run_id);
-  if (!activity.attempts.insert(attempt).second) {
-    fail(absl::StrCat("attempt ", attempt, " of ", name, " was handed out twice"));
+void Auditor::given_activity(const std::string& run_id, const GivenActivity& given) {
+  auto& activity = runs_[run_id].activities[given.scheduled_id];
+  const auto& meddling = runs_[run_id].meddled[given.activity_id];
+  const std::string name = absl::StrCat("activity ", given.scheduled_id, " of run ", run_id);
+  if (!activity.attempts.insert(given.attempt).second && !meddling.may_be_reset) {
+    fail(absl::StrCat("attempt ", given.attempt, " of ", name, " was handed out twice"));
   }
   // Not merely received: a task may be on its way while somebody else ends the activity by its id.
-  if (started > activity.end_told) {
+  if (given.started > activity.end_told) {
     fail(absl::StrCat(name, " was handed out again after its end was acknowledged"));
   }
-  if (attempt > activity.heartbeat_attempt && heartbeat < activity.heartbeat) {
-    fail(absl::StrCat(name, " lost heartbeat ", activity.heartbeat, ": it got ", heartbeat));
+  if (given.started > meddling.paused_told) {
+    fail(absl::StrCat(name, " was handed out while it was paused"));
   }
+  if (given.attempt > activity.heartbeat_attempt && given.heartbeat < activity.heartbeat &&
+      !meddling.may_be_reset) {
+    fail(absl::StrCat(name, " lost heartbeat ", activity.heartbeat, ": it got ", given.heartbeat));
+  }
+}
+
+void Auditor::told_paused(const std::string& run_id, const std::string& activity_id) {
+  runs_[run_id].meddled[activity_id].paused_told = clock_->now();
+}
+
+void Auditor::lets_go(const std::string& run_id, const std::string& activity_id, bool resets) {
+  auto& meddling = runs_[run_id].meddled[activity_id];
+  meddling.paused_told = kNever;
+  meddling.may_be_reset |= resets;
 }
 
 void Auditor::told_activity_completed(const std::string& run_id, int64_t scheduled_id,

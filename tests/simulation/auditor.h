@@ -50,10 +50,20 @@ class Auditor {
   void given_workflow_task(const std::string& run_id, const std::string& workflow_id,
                            int64_t started_id, int32_t attempt, TimeNs started);
   void told_task_completed(const std::string& run_id, int64_t started_id);
-  // No attempt is handed out twice, nor any after the end was acknowledged; what was recorded by a
-  // heartbeat is there for the next attempt.
-  void given_activity(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
-                      TimeNs started, int64_t heartbeat);
+  // No attempt is handed out twice, nor any after the end was acknowledged or while the activity is
+  // paused; what was recorded by a heartbeat is there for the next attempt. Once an activity was
+  // set back, its attempts are counted anew.
+  struct GivenActivity {
+    int64_t scheduled_id = 0;
+    std::string activity_id;
+    int32_t attempt = 0;
+    TimeNs started = 0;
+    int64_t heartbeat = 0;
+  };
+  void given_activity(const std::string& run_id, const GivenActivity& given);
+  // Nothing of the activity starts until somebody is about to let it go.
+  void told_paused(const std::string& run_id, const std::string& activity_id);
+  void lets_go(const std::string& run_id, const std::string& activity_id, bool resets);
   // From now on at most so many activities start in a second, or of each fairness key.
   void told_limit(double per_second) { limit_ = Limit{clock_->now(), per_second}; }
   void told_key_limit(double per_second) { key_limit_ = Limit{clock_->now(), per_second}; }
@@ -97,6 +107,10 @@ class Auditor {
     bool is_canceled = false;
     TimeNs end_told = kNever;
   };
+  struct Meddling {
+    TimeNs paused_told = kNever;
+    bool may_be_reset = false;
+  };
   struct Run {
     std::string workflow_id;
     std::string input;
@@ -110,6 +124,7 @@ class Auditor {
     absl::btree_set<std::tuple<int64_t, int32_t, TimeNs>> tasks;
     absl::btree_set<int64_t> tasks_completed;
     absl::btree_map<int64_t, Activity> activities;
+    absl::btree_map<std::string, Meddling> meddled;  // by activity id
     Events history;  // once it was settled
   };
 

@@ -38,7 +38,9 @@ void name_workflow(Request& request, const std::string& workflow_id, const std::
 }  // namespace
 
 Client::Client(const World* world, std::string name)
-    : world_(*world), process_(std::make_shared<Process>(Process{std::move(name)})) {}
+    : world_(*world),
+      process_(std::make_shared<Process>(Process{std::move(name)})),
+      operator_(world, process_->name + "'s operator") {}
 
 void Client::start(int count, DurationNs time) {
   // Many come in bursts: only a crowd makes groups of commits and lines in queues.
@@ -160,8 +162,9 @@ void Client::live(const FlowPtr& flow) {
 
 void Client::poke(const FlowPtr& flow) {
   const auto dice = world_.random().below(100);
-  if (dice < 30) return signal(flow);
-  if (dice < 45) return update(flow);
+  if (dice < 25) return signal(flow);
+  if (dice < 37) return update(flow);
+  if (dice < 45) return operator_.meddle(flow->workflow_id, flow->run_id);
   if (dice < 55) return query(flow);
   if (dice < 65) return describe(flow);
   if (dice < 80) {

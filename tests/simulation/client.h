@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "simulation/operator.h"
 #include "simulation/world.h"
 
 namespace fairlead::sim {
@@ -17,7 +18,10 @@ class Client {
   // Starts `count` workflows within `time`, and troubles them during it.
   void start(int count, DurationNs time);
   // No more trouble from now on.
-  void calm_down() { is_calm_ = true; }
+  void calm_down() {
+    is_calm_ = true;
+    operator_.calm_down();
+  }
 
  private:
   struct Flow {
@@ -50,6 +54,7 @@ class Client {
 
   const World& world_;
   const ProcessPtr process_;
+  Operator operator_;
   bool is_calm_ = false;
 };
 

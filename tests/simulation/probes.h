@@ -59,6 +59,13 @@ enum class Probe : uint8_t {
   kUpdateCutShort,
   kTaskDiscarded,
   kEagerStart,
+  kActivityPaused,
+  kActivityUnpaused,
+  kActivityReset,
+  kPauseHeard,
+  kOptionsChanged,
+  kPriorityChanged,
+  kDeletedByHand,
   kCount,
 };
 
@@ -113,6 +120,13 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "update cut short by the end of its run",
     "task discarded",
     "eager start",
+    "activity paused",
+    "activity unpaused",
+    "activity reset",
+    "pause heard of",
+    "options changed",
+    "priority changed",
+    "deleted by hand",
 };
 
 class Probes {

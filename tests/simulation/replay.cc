@@ -49,6 +49,9 @@ bool Replay::apply(const HistoryEvent& event) {
       break;
     case EVENT_TYPE_ACTIVITY_TASK_STARTED:
       break;
+    case EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
+      if (!event.worker_may_ignore()) fail("a worker cannot know what this event is");
+      break;
     case EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
       apply_activity_end(event.activity_task_completed_event_attributes().scheduled_event_id(),
                          false);

@@ -207,6 +207,7 @@ void Simulation::silence() {
   for (auto& worker : activity_workers_) {
     if (worker->is_alive()) worker->die();
   }
+  delete_by_hand();
   run_until(scheduler_.now() + kRetention + kHour);
   if (auditor_.has_failed()) return;
   StoreCount count;
@@ -220,6 +221,63 @@ void Simulation::silence() {
   } else {
     probes_->hit(Probe::kRunDeleted);
   }
+}
+
+// An operator deletes some of the closed runs and some that are open and wait for a worker. Of
+// these nothing is left, and all others stay, also if the server crashes meanwhile.
+void Simulation::delete_by_hand() {
+  for (int i = 0; i < 5; ++i) {
+    StartWorkflowExecutionRequest request;
+    request.set_namespace_(kNamespace);
+    request.set_workflow_id(absl::StrCat("doomed-", i));
+    request.mutable_workflow_type()->set_name("program");
+    request.mutable_task_queue()->set_name(kFlowQueue);
+    request.set_request_id(request.workflow_id());
+    world_.insist<StartWorkflowExecutionResponse>(
+        reader_, "StartWorkflowExecution", request, 1000,
+        [this, id = request.workflow_id()](const Outcome& outcome,
+                                           const StartWorkflowExecutionResponse& response) {
+          if (!outcome.ok()) return auditor_.fail("a start was refused: " + outcome.message);
+          delete_run(id, response.run_id());
+        });
+  }
+  StoreCount before;
+  check_store(store_, server_options_.shards, &before);
+  int doomed = 0;
+  for (const auto& run_id : auditor_.runs()) {
+    if (!scheduler_.random().chance(0.3)) continue;
+    ++doomed;
+    delete_run(auditor_.workflow_of(run_id), run_id);
+  }
+  if (options_.has_crashes && scheduler_.random().chance(0.5)) {
+    run_until(scheduler_.now() + scheduler_.between(0, 100 * kMillisecond));
+    if (!auditor_.has_failed()) crash();
+  }
+  run_until(scheduler_.now() + 2 * kMinute);
+  if (auditor_.has_failed()) return;
+  StoreCount count;
+  const auto error = check_store(store_, server_options_.shards, &count);
+  if (!error.empty()) auditor_.fail("after runs were deleted: " + error);
+  if (count.runs != before.runs - doomed || count.tasks != 0) {
+    auditor_.fail(absl::StrCat(before.runs, " runs without ", doomed, " that were deleted are ",
+                               count.runs, ", and ", count.tasks, " tasks wait"));
+  }
+}
+
+// Repeated until it is certain: then the run is not there any more.
+void Simulation::delete_run(const std::string& workflow_id, const std::string& run_id) {
+  DeleteWorkflowExecutionRequest request;
+  request.set_namespace_(kNamespace);
+  request.mutable_workflow_execution()->set_workflow_id(workflow_id);
+  request.mutable_workflow_execution()->set_run_id(run_id);
+  world_.insist<DeleteWorkflowExecutionResponse>(
+      reader_, "DeleteWorkflowExecution", request, 1000,
+      [this, run_id](const Outcome& outcome, const DeleteWorkflowExecutionResponse&) {
+        if (outcome.ok()) return probes_->hit(Probe::kDeletedByHand);
+        if (outcome.code != kNotFound) {
+          auditor_.fail(absl::StrCat("run ", run_id, " cannot be deleted: ", outcome.message));
+        }
+      });
 }
 
 void Simulation::run_until(TimeNs end) {

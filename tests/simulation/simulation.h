@@ -49,6 +49,8 @@ class Simulation {
   void calm();
   void settle();
   void silence();
+  void delete_by_hand();
+  void delete_run(const std::string& workflow_id, const std::string& run_id);
 
   // Runs until the time or the first failure.
   void run_until(TimeNs end);
