@@ -179,18 +179,15 @@ Ledger::Decision Ledger::admit(Queue* queue, TimeNs now) {
 // A slot whose row is still to be written must not be given to another: the later row could be
 // overwritten by the earlier one.
 TimeNs Ledger::advance(Queue& queue, TimeNs now) {
-  const size_t before = queue.free_slots.size();
-  const TimeNs present = queue.window.advance(now, &queue.free_slots);
-  if (queue.free_slots.size() > before && !queue.slots_on_their_way.empty()) {
-    const auto first = queue.free_slots.begin() + static_cast<std::ptrdiff_t>(before);
-    queue.free_slots.erase(std::remove_if(first, queue.free_slots.end(),
-                                          [&](uint32_t slot) {
-                                            return std::find(queue.slots_on_their_way.begin(),
-                                                             queue.slots_on_their_way.end(),
-                                                             slot) !=
-                                                   queue.slots_on_their_way.end();
-                                          }),
-                           queue.free_slots.end());
+  auto& free = queue.free_slots;
+  const auto& busy = queue.slots_on_their_way;
+  const auto before = static_cast<std::ptrdiff_t>(free.size());
+  const TimeNs present = queue.window.advance(now, &free);
+  if (!busy.empty()) {
+    const auto is_busy = [&](uint32_t slot) {
+      return std::find(busy.begin(), busy.end(), slot) != busy.end();
+    };
+    free.erase(std::remove_if(free.begin() + before, free.end(), is_busy), free.end());
   }
   return present;
 }
@@ -326,7 +323,7 @@ void Ledger::leave(Queue* queue, TimeNs now) {
   stop_waiting(*queue, now);
 }
 
-void Ledger::set_policies(std::shared_ptr<const Policies> policies, TimeNs now) {
+void Ledger::set_policies(std::shared_ptr<const Policies> policies) {
   policies_ = std::move(policies);
   for (auto& [id, queue] : queues_) {
     if (queue->waits_at != nullptr) queue->waits_at->leave(queue.get());

@@ -97,7 +97,7 @@ class Ledger {
   std::vector<Queue*> take_called();
 
   // Other budgets, same counts. Whoever waits is called.
-  void set_policies(std::shared_ptr<const Policies> policies, TimeNs now);
+  void set_policies(std::shared_ptr<const Policies> policies);
   const Policies& policies() const { return *policies_; }
 
   const QueueId& id_of(const Queue* queue) const;

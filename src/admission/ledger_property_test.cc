@@ -108,9 +108,9 @@ class World {
       crash();
     } else if (dice < 9'985) {
       reload();
-      ledger_->set_policies(policies_, now_);
-    } else if (!ledger_->take_called().empty() && random_.chance(0.5)) {
-      // Calls are lost now and then; budgets do not depend on them.
+      ledger_->set_policies(policies_);
+    } else {
+      ledger_->take_called();  // and nobody listens: budgets do not depend on calls
     }
   }
 

@@ -62,7 +62,7 @@ TEST_F(LedgerTest, WithoutCapsEverythingGoesAndLeasesAreCountedAllTheSame) {
   EXPECT_EQ(ledger.usage(a_, now_).leases, 100);
   EXPECT_EQ(ledger.usage(b_, now_).namespace_leases, 100);
   // A cap that comes later knows of them.
-  ledger.set_policies(everywhere(R"("max_active_leases_per_namespace": 100)"), now_);
+  ledger.set_policies(everywhere(R"("max_active_leases_per_namespace": 100)"));
   EXPECT_FALSE(admit(b_));
 }
 
@@ -301,13 +301,12 @@ TEST_F(LedgerTest, AReloadKeepsCountsAndCallsWhoeverWaits) {
   ASSERT_TRUE(admit(a_));
   ASSERT_FALSE(admit(a_));
   ledger.set_policies(everywhere(R"("max_active_leases": 2, "max_dispatches_per_minute": 2,
-                                    "dispatch_window": "sliding")"),
-                      now_);
+                                    "dispatch_window": "sliding")"));
   EXPECT_THAT(ledger.take_called(), ElementsAre(a_));
   EXPECT_TRUE(admit(a_));
   EXPECT_EQ(ledger.usage(a_, now_).dispatches, 2);
   // Lowered below what is out: nothing is revoked.
-  ledger.set_policies(everywhere(R"("max_active_leases": 1)"), now_);
+  ledger.set_policies(everywhere(R"("max_active_leases": 1)"));
   ledger.release(a_, now_);
   EXPECT_FALSE(admit(a_));
   ledger.release(a_, now_);
