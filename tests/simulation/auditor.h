@@ -125,7 +125,7 @@ class Auditor {
     absl::btree_set<int64_t> tasks_completed;
     absl::btree_map<int64_t, Activity> activities;
     absl::btree_map<std::string, Meddling> meddled;  // by activity id
-    Events history;  // once it was settled
+    Events history;                                  // once it was settled
   };
 
   void settle_signals(const Run& run, const std::string& name, const Events& events);
