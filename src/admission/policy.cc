@@ -57,7 +57,7 @@ class Search {
   template <typename Field>
   auto find(Field field) const -> decltype(field(std::declval<const KindOverrides&>())) {
     for (const auto* entry : entries_) {
-      if (const auto said = field(*entry); said.has_value()) return said;
+      if (auto said = field(*entry); said.has_value()) return said;
     }
     return std::nullopt;
   }

@@ -76,7 +76,7 @@ class SectionReader {
       if (name.str() != "max_pending_per_queue") {
         return error(name.source(), unknown("field", name.str(), {"max_pending_per_queue"}));
       }
-      const auto status = read_number(name, node, 1, 10'000, &settings_->queries_pending_max);
+      auto status = read_number(name, node, 1, 10'000, &settings_->queries_pending_max);
       if (!status.ok()) return status;
     }
     return absl::OkStatus();
@@ -93,7 +93,7 @@ class SectionReader {
         if (!node.is_table()) return error(node.source(), "an override wants a table");
         const auto kind = is_workflow ? TaskKind::kWorkflow : TaskKind::kActivity;
         auto& target = settings_->overrides[std::string(key.str())][at(kind)];
-        const auto status =
+        auto status =
             read_fields(*node.as_table(), is_override_field, unknown_override_field, &target);
         if (!status.ok()) return status;
       }
