@@ -11,7 +11,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowHistory
 
 from load import Acknowledged, Load
-from workload import STEPS, Journey
+from workload import STEPS, Journey, Memories, companion_id, postcard
 
 FINISH_SECONDS_MAX = 60.0
 
@@ -25,6 +25,9 @@ class Audit:
         self.progress: list[str] = []
         self.completes: list[str] = []
         self.signals: list[str] = []
+        self.updates: list[str] = []
+        self.rejected: list[str] = []
+        self.children: list[str] = []
         self.dense: list[str] = []
         self.completed_once: list[str] = []
         self.attempts: list[str] = []
@@ -34,6 +37,9 @@ class Audit:
             "the load makes progress between the kills": self.progress,
             "every acknowledged workflow exists and completes": self.completes,
             "every acknowledged signal is in its workflow's result exactly once": self.signals,
+            "every acknowledged update is in its workflow's result exactly once": self.updates,
+            "a rejected update leaves no trace": self.rejected,
+            "every child reports once to its parent, and its signal arrives once": self.children,
             "every history has dense event ids": self.dense,
             "every activity has exactly one completed event": self.completed_once,
             "no attempt of an activity is handed out twice": self.attempts,
@@ -92,16 +98,34 @@ class Audit:
         )
         try:
             await handle.signal(Journey.close)
-            letters = await asyncio.wait_for(handle.result(), FINISH_SECONDS_MAX)
+            memories = await asyncio.wait_for(handle.result(), FINISH_SECONDS_MAX)
             history = await handle.fetch_history()
         except Exception as error:
             self.completes.append(f"{journey.workflow_id}: {error!r}")
             return None
-        counted = Counter(letters)
-        for letter in {*journey.letters, *letters}:
-            if counted[letter] != 1:
-                self.signals.append(f"{letter} is there {counted[letter]} times")
+        self._check_memories(journey, memories)
+        traces = str(history.events)
+        self.rejected += [mark for mark in journey.rejected if mark in traces]
         return history
+
+    def _check_memories(self, journey: Acknowledged, memories: Memories) -> None:
+        companions = [
+            companion_id(journey.workflow_id, number)
+            for number in range(journey.companions)
+        ]
+        if sorted(memories.companions) != companions:
+            self.children.append(f"{journey.workflow_id}: {memories.companions}")
+        letters = Counter(memories.letters)
+        for card in map(postcard, companions):
+            if letters.pop(card, 0) != 1:
+                self.children.append(f"{card} did not arrive once")
+        for letter in {*journey.letters, *letters}:
+            if letters[letter] != 1:
+                self.signals.append(f"{letter} is there {letters[letter]} times")
+        stamps = Counter(memories.stamps)
+        for mark in {*journey.stamps, *stamps}:
+            if stamps[mark] != 1:
+                self.updates.append(f"{mark} is there {stamps[mark]} times")
 
     def _check_history(self, history: WorkflowHistory, executions: list[dict]) -> None:
         ids = [event.event_id for event in history.events]

@@ -91,9 +91,13 @@ async def run(arguments: argparse.Namespace, folder: Path) -> Audit:
         audit = Audit(client, folder / "executions.jsonl")
         await audit.run(load, arguments.kills)
         signals = sum(len(journey.letters) for journey in load.workflows)
+        stamps = sum(len(journey.stamps) for journey in load.workflows)
+        rejected = sum(len(journey.rejected) for journey in load.workflows)
+        children = sum(journey.companions for journey in load.workflows)
         print(
-            f"# {arguments.kills} kills, {len(load.workflows)} workflows and {signals} signals"
-            f" acknowledged, {load.refused} requests refused,"
+            f"# {arguments.kills} kills, {len(load.workflows)} workflows with {children} children,"
+            f" {signals} signals and {stamps} updates acknowledged, {rejected} updates rejected,"
+            f" {load.refused} requests refused,"
             f" {audit.activities_executed} activity executions"
         )
         return audit

@@ -8,7 +8,7 @@ import time
 from temporalio.client import Client
 from temporalio.worker import Worker
 
-from workload import Journey, step
+from workload import Companion, Journey, step
 
 
 CONNECT_SECONDS_MAX = 60.0
@@ -31,7 +31,9 @@ async def main() -> None:
     stopped = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stopped.set)
     queue = os.environ["TASK_QUEUE"]
-    async with Worker(client, task_queue=queue, workflows=[Journey], activities=[step]):
+    async with Worker(
+        client, task_queue=queue, workflows=[Journey, Companion], activities=[step]
+    ):
         await stopped.wait()
 
 
