@@ -63,6 +63,13 @@ class Running(servers.Running):
         self._until_it_works("StartWorkflowExecution", **start)
         return self
 
+    def epitaph(self) -> list[str]:
+        """How it ended, if it did: nothing that follows would say more."""
+        if self.process.poll() is None:
+            return []
+        print(Path(self.folder, "log").read_text(errors="replace")[-4000:], file=sys.stderr)
+        return [f"{self.server.name} ended with code {self.process.returncode}; the end of its log is on stderr"]
+
     def _until_it_works(self, rpc: str, **fields) -> None:
         deadline = time.monotonic() + READY_S
         while isinstance(answer := World("ready", self.channel).attempt(rpc, **fields), Refusal):
@@ -82,6 +89,16 @@ def running(temporal: str, fairlead: str) -> Iterator[list[Running]]:
         with ThreadPoolExecutor(2) as pool:
             list(pool.map(Running.__enter__, both))
         yield both
+
+
+@contextlib.contextmanager
+def players() -> Iterator[ThreadPoolExecutor]:
+    """Threads that play scenarios. When the run is broken off, nobody waits for them: the servers go, and so do they."""
+    pool = ThreadPoolExecutor(AT_ONCE)
+    try:
+        yield pool
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Served:
@@ -163,17 +180,21 @@ def main() -> int:
     parser.add_argument("--all", action="store_true", help="show explained differences as well")
     parser.add_argument("--show", action="store_true", help="show what Temporal answered")
     arguments = parser.parse_args()
+    servers.stop_when_told()
 
     scenarios = chosen(arguments.scenarios)
     explained = read_explained(HERE / "expected.toml")
     good = self_test.run() if not arguments.scenarios else True
-    with running(arguments.temporal, arguments.fairlead) as both, ThreadPoolExecutor(AT_ONCE) as pool:
+    with running(arguments.temporal, arguments.fairlead) as both, players() as pool:
         served = Served(both[1])
         explained = [entry for entry in explained if entry.needs in served]
         scenarios = [scenario for scenario in scenarios if scenario.needs in served]
         playing = [(scenario, [pool.submit(play, scenario, server) for server in both]) for scenario in scenarios]
         for scenario, futures in playing:
             theirs, ours = (future.result() for future in futures)
+            if ended := [line for server in both for line in server.epitaph()]:
+                report(scenario.name, ended)
+                return 1
             if needs_another_take(theirs, ours):
                 theirs, ours = (play(scenario, server, take=2) for server in both)
             if arguments.show:

@@ -102,7 +102,8 @@ def activity_fails_with_a_type_that_ends_retries(world: World) -> None:
 @scenario
 def activity_is_retried(world: World) -> None:
     world.start()
-    world.turn(schedule_activity(retry_policy={"initial_interval": seconds(1), "maximum_attempts": 3}))
+    # Long enough to be looked at.
+    world.turn(schedule_activity(retry_policy={"initial_interval": seconds(5), "maximum_attempts": 3}))
     world.fail_activity(world.poll_activity(), failure("first"))
     world.describe()
     world.fail_activity(world.poll_activity(), failure("second", next_retry_delay=seconds(0.5)))

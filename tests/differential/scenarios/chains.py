@@ -117,7 +117,7 @@ def workflow_retry_policy_is_filled_in(world: World) -> None:
 
 @scenario
 def workflow_is_retried_after_its_timeout(world: World) -> None:
-    first = world.start(retry_policy=RETRY | {"maximum_attempts": 2}, workflow_run_timeout=seconds(2))
+    first = world.start(retry_policy=RETRY | {"maximum_attempts": 2}, workflow_run_timeout=seconds(4))
     world.wait_for("WORKFLOW_EXECUTION_TIMED_OUT", run_id=first)
     world.turn(complete_workflow())
 
@@ -164,7 +164,7 @@ def cron_continues_as_new(world: World) -> None:
 
 @scenario
 def cron_times_out(world: World) -> None:
-    first = world.start(cron_schedule="@every 1s", workflow_run_timeout=seconds(2))
+    first = world.start(cron_schedule="@every 1s", workflow_run_timeout=seconds(4))
     world.wait_for("WORKFLOW_EXECUTION_TIMED_OUT", run_id=first)
     world.turn(complete_workflow())
     world.terminate()
