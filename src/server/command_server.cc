@@ -32,7 +32,9 @@ void add_server_command(CLI::App* app, CommandRun* run) {
   command->footer(
       "Every flag is also a key of the TOML file and a variable of the environment:\n"
       "--grpc-port is grpc_port in [server] and FAIRLEAD_SERVER_GRPC_PORT.\n"
-      "A flag beats the environment, the environment beats the file.");
+      "A flag beats the environment, the environment beats the file.\n"
+      "Budgets are set in [admission] and by the variables DW_...; see docs/admission.md.\n"
+      "A server that gets SIGHUP reads its budgets again.");
   auto flags = std::make_shared<ServerFlags>(command);
   command->callback([flags, run] {
     *run = [flags] {
@@ -42,7 +44,7 @@ void add_server_command(CLI::App* app, CommandRun* run) {
         return 2;
       }
       set_up_logging(config->log);
-      return run_server(*config);
+      return run_server(*config, [flags] { return flags->load(read_environment()); });
     };
   });
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "admission/read_settings.h"
 #include "server/config_keys.h"
 
 #define TOML_EXCEPTIONS 0
@@ -28,6 +29,9 @@ absl::Status placed(std::string_view place, const absl::Status& status) {
 }
 
 // ---- the file -----------------------------------------------------------------------------------
+
+// It has keys that only the operator knows, names of queues, so it reads itself.
+constexpr std::string_view kAdmissionSection = "admission";
 
 class FileReader {
  public:
@@ -54,6 +58,12 @@ class FileReader {
       return error_at(place(name.source()),
                       absl::StrCat("unknown key ", std::string(name.str()),
                                    did_you_mean(nearest_config_key(name.str()))));
+    }
+    if (name.str() == kAdmissionSection) {
+      auto settings = admission::read_toml(*section, file_name_);
+      if (!settings.ok()) return settings.status();
+      config_->admission = *std::move(settings);
+      return absl::OkStatus();
     }
     if (!is_config_section(name.str())) {
       return error_at(place(name.source()),
@@ -182,6 +192,9 @@ absl::StatusOr<Config> Config::load(const ConfigSources& sources) {
     if (auto status = file.read(*sources.file_text); !status.ok()) return status;
   }
   if (auto status = read_environment(sources.environment, &config); !status.ok()) return status;
+  auto admission = admission::read_environment(sources.environment);
+  if (!admission.ok()) return admission.status();
+  config.admission.lay_over(*admission);
   if (auto status = read_flags(sources.flags, &config); !status.ok()) return status;
   if (auto status = check_together(config); !status.ok()) return status;
   return config;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "admission/policy.h"
 #include "history/limits.h"
 #include "queue/task_queue.h"
 
@@ -68,6 +69,7 @@ struct Config {
   history::Limits limits;
   Queues queues;
   Log log;
+  admission::Settings admission;  // the section of that name, and the variables DW_…
 
   // Pure: looks at its argument and nothing else. An error is InvalidArgument and begins with the
   // place to look at: "fairlead.toml:3:1: …", "FAIRLEAD_LOG_LEVEL: …" or "--log-level: …".

@@ -34,13 +34,15 @@ constexpr DurationNs kStopGrace = 5 * kSecond;
 constexpr char kWorkflowService[] = "temporal.api.workflowservice.v1.WorkflowService";
 constexpr char kOperatorService[] = "temporal.api.operatorservice.v1.OperatorService";
 
-// Signals that ask for an orderly stop. Blocked in every thread, taken by one that waits for them.
-class StopSignals {
+// Signals that ask for an orderly stop, or to read the settings again. Blocked in every thread,
+// taken by one that waits for them.
+class Signals {
  public:
-  StopSignals() {
+  Signals() {
     sigemptyset(&signals_);
     sigaddset(&signals_, SIGTERM);
     sigaddset(&signals_, SIGINT);
+    sigaddset(&signals_, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals_, nullptr);
     signal(SIGPIPE, SIG_IGN);
   }
@@ -118,6 +120,7 @@ absl::Status open_engine(const Config& config, Parts& parts) {
   node_options.requests_max = config.engine.requests_max;
   node_options.limits = config.limits;
   node_options.queue_settings = config.queues.settings();
+  node_options.policies = std::make_shared<admission::Policies>(config.admission);
   parts.node = std::make_unique<shard::Node>(node_options, node_parts, Random(parts.random.next()));
   return parts.node->open();
 }
@@ -161,6 +164,18 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   return absl::OkStatus();
 }
 
+// Budgets change while the server runs; everything else waits for a restart. A mistake changes
+// nothing.
+void reload(const ReadConfig& read_again, Parts& parts) {
+  const auto config = read_again();
+  if (!config.ok()) {
+    spdlog::error("settings were not read again: {}", std::string(config.status().message()));
+    return;
+  }
+  parts.node->admission().set_policies(std::make_shared<admission::Policies>(config->admission));
+  spdlog::info("budgets of [admission] were read again");
+}
+
 void close_server(Parts& parts) {
   parts.health.set_serving(false);
   // Polls are answered first, so that workers learn at once and no task is given to them any more;
@@ -178,8 +193,8 @@ void close_server(Parts& parts) {
 
 }  // namespace
 
-int run_server(const Config& config) {
-  StopSignals signals;
+int run_server(const Config& config, const ReadConfig& read_again) {
+  Signals signals;
   // gRPC's locks would otherwise keep a graph of who waits for whom.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Parts parts;
@@ -197,7 +212,8 @@ int run_server(const Config& config) {
                host_port(config.server.bind, static_cast<uint16_t>(parts.grpc->port())),
                host_port(config.server.bind, static_cast<uint16_t>(parts.http->port())),
                config.server.data_dir);
-  const int signal = signals.wait();
+  int signal = signals.wait();
+  for (; signal == SIGHUP; signal = signals.wait()) reload(read_again, parts);
   spdlog::info("stopping ({})", signal == SIGINT ? "SIGINT" : "SIGTERM");
   close_server(parts);
   spdlog::info("stopped");

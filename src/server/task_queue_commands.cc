@@ -135,6 +135,10 @@ class DescribeCommand final : public QueueCommand {
   using QueueCommand::QueueCommand;
 
  protected:
+  void add_flags(CLI::App* app) override {
+    queue_flags.type = "workflow";
+    QueueCommand::add_flags(app);
+  }
   absl::Status act() override {
     v1::DescribeTaskQueueRequest request;
     *request.mutable_task_queue() = queue();

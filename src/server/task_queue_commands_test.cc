@@ -129,6 +129,19 @@ TEST_F(TaskQueueCommandsTest, DescribeShowsAQueue) {
         transition: TRANSITION_DRAIN_PER_LEVEL basis: BASIS_DEFAULT
         keys { key: "a" weight: 2.5 running_max: 3 rate_per_second: 7 is_draining: true }
         keys { key: "" pause { identity: "ada" reason: "why" since { seconds: 1700000000 } } }
+      }
+      admission {
+        workflow_tasks { status: "no_active_workers" }
+        activity_tasks {
+          status: "throttled"
+          server_max_active_leases_per_queue: 8 server_active_lease_count: 8
+          server_max_active_leases_per_namespace: 300 server_namespace_active_lease_count: 149
+          server_max_dispatches_per_minute: 120 server_dispatch_count_this_minute: 14
+          server_max_dispatches_per_minute_per_namespace: 6000
+          server_dispatch_budget_group: "openai"
+          server_max_dispatches_per_minute_per_budget_group: 600
+          server_budget_group_dispatch_count_this_minute: 599
+        }
       })");
   EXPECT_EQ(run_on_orders({"describe"}), 0);
   expect_asked<v1::DescribeTaskQueueRequest>("DescribeTaskQueue", kOrders);
@@ -142,6 +155,8 @@ largest lag       0.75 tasks
 rate              at most 500/s (api), which holds tasks back
 throttled         0 keys
 polls             8 waiting, the last came 3 s ago
+workflow tasks    no_active_workers
+activity tasks    throttled: 8 of 8 leases of the queue, 149 of 300 leases of the namespace, 14 of 120 dispatches of the queue in this minute, 0 of 6000 dispatches of the namespace in this minute, 599 of 600 dispatches of budget group openai in this minute
 
 LEVEL  WAITING      OLDEST  ADDED/S  DISPATCHED/S
     1       10  1 min 30 s      1.5           0.0
@@ -388,7 +403,7 @@ TEST_F(TaskQueueCommandsTest, MistakesOnTheLineAreNotSent) {
     EXPECT_THAT(errors.str(), HasSubstr(message));
     EXPECT_TRUE(calls.empty()) << message;
   }
-  EXPECT_EQ(run({"describe", "-t", "q"}), kUsage);
+  EXPECT_EQ(run({"keys", "-t", "q"}), kUsage);
   EXPECT_THAT(errors.str(), HasSubstr("--task-queue-type is required"));
   EXPECT_EQ(run({"describe", "-t", "q", "--task-queue-type", "nexus"}), kUsage);
   EXPECT_THAT(errors.str(), HasSubstr("nexus not in {workflow,activity}"));

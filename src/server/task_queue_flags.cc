@@ -92,9 +92,10 @@ void CommonFlags::add_to(CLI::App* app) {
 }
 
 void QueueFlags::add_to(CLI::App* app) {
-  app->add_option("-t,--task-queue", name, "The task queue")->required()->type_name("NAME");
-  add_word_flag(app, "--task-queue-type", &type, *v1::TaskQueueType_descriptor(), "Its type")
-      ->required();
+  app->add_option("-t,--task-queue,name", name, "The task queue")->required()->type_name("NAME");
+  auto* option =
+      add_word_flag(app, "--task-queue-type", &type, *v1::TaskQueueType_descriptor(), "Its type");
+  type.empty() ? option->required() : option->capture_default_str();
 }
 
 v1::TaskQueue QueueFlags::queue(const CommonFlags& common) const {

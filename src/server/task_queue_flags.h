@@ -26,7 +26,7 @@ struct QueueFlags {
   v1::TaskQueue queue(const CommonFlags& common) const;
 
   std::string name;
-  std::string type;
+  std::string type;  // empty: it has to be said
 };
 
 // One key, which may be empty but must be said.

@@ -113,6 +113,31 @@ std::string polls_text(const v1::DescribeTaskQueueResponse& description) {
   return absl::StrCat(out, ", the last came ", text(description.last_poll_age()), " ago");
 }
 
+// "throttled: 8 of 8 leases of the queue, 14 of 120 dispatches of the queue in this minute"
+std::string admission_text(const v1::Admission::Tasks& tasks) {
+  std::vector<std::string> budgets;
+  const auto add = [&](bool is_set, int64_t max, int64_t used, const std::string& what) {
+    if (is_set) budgets.push_back(absl::StrCat(used, " of ", max, " ", what));
+  };
+  add(tasks.has_server_max_active_leases_per_queue(), tasks.server_max_active_leases_per_queue(),
+      tasks.server_active_lease_count(), "leases of the queue");
+  add(tasks.has_server_max_active_leases_per_namespace(),
+      tasks.server_max_active_leases_per_namespace(), tasks.server_namespace_active_lease_count(),
+      "leases of the namespace");
+  add(tasks.has_server_max_dispatches_per_minute(), tasks.server_max_dispatches_per_minute(),
+      tasks.server_dispatch_count_this_minute(), "dispatches of the queue in this minute");
+  add(tasks.has_server_max_dispatches_per_minute_per_namespace(),
+      tasks.server_max_dispatches_per_minute_per_namespace(),
+      tasks.server_namespace_dispatch_count_this_minute(),
+      "dispatches of the namespace in this minute");
+  add(tasks.has_server_max_dispatches_per_minute_per_budget_group(),
+      tasks.server_max_dispatches_per_minute_per_budget_group(),
+      tasks.server_budget_group_dispatch_count_this_minute(),
+      "dispatches of budget group " + tasks.server_dispatch_budget_group() + " in this minute");
+  if (budgets.empty()) return tasks.status();
+  return absl::StrCat(tasks.status(), ": ", absl::StrJoin(budgets, ", "));
+}
+
 }  // namespace
 
 std::string name_text(const v1::TaskQueue& queue) {
@@ -149,6 +174,9 @@ std::string description_text(const v1::DescribeTaskQueueResponse& description) {
   lines.add("rate", rate_text(description));
   lines.add("throttled", count_of(description.throttled_keys(), "key"));
   lines.add("polls", polls_text(description));
+
+  lines.add("workflow tasks", admission_text(description.admission().workflow_tasks()));
+  lines.add("activity tasks", admission_text(description.admission().activity_tasks()));
 
   Table levels({">LEVEL", ">WAITING", ">OLDEST", ">ADDED/S", ">DISPATCHED/S"});
   for (const auto& level : description.levels()) {

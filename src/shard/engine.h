@@ -8,6 +8,7 @@
 
 namespace fairlead::shard {
 
+class AdmissionDesk;
 class NamespaceRegistry;
 
 // The whole server but its doors. Every call may come from any thread; every reply is given exactly
@@ -68,6 +69,8 @@ class Engine {
   // An error means that there was no start; what became of the update is in the result.
   virtual void update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) = 0;
 
+  virtual AdmissionDesk& admission() = 0;
+  virtual void describe_admission(AdmissionRequest request, Reply<admission::Payload> reply) = 0;
   virtual void describe_queue(QueueRef queue, Reply<QueueView> reply) = 0;
   virtual void change_rules(ChangeRules request, Reply<model::QueueRules> reply) = 0;
   virtual void list_keys(KeysRequest request, Reply<KeysView> reply) = 0;

@@ -11,6 +11,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
+#include "store/keys.h"
 
 namespace fairlead::shard {
 
@@ -25,6 +26,10 @@ uint64_t hash_of(NamespaceNum ns, char what, std::string_view name) {
   return stable_hash(name, stable_hash(bytes));
 }
 
+// The longest a worker may keep a workflow task, whatever the limits were when it was given.
+constexpr DurationNs kWorkflowTaskMax = 3600 * kSecond;
+constexpr size_t kRunBytes = 16;
+
 }  // namespace
 
 Node::Node(NodeOptions options, Parts parts, Random random)
@@ -33,6 +38,25 @@ Node::Node(NodeOptions options, Parts parts, Random random)
       namespaces_(parts_.store, parts_.commits, parts_.executors[0], parts_.clock,
                   Random(random.next())) {
   FL_ASSERT(options_.shards > 0, "a store has at least one shard");
+  const auto owner_of = [this](const QueueName& queue) {
+    return shard_of_queue(queue.ns, static_cast<model::TaskKind>(queue.type), queue.name);
+  };
+  desk_ = std::make_shared<AdmissionDesk>(
+      options_.policies,
+      AdmissionDesk::Env{
+          .clock = parts_.clock,
+          .namespace_name =
+              [this](NamespaceNum ns) {
+                const auto row = namespaces_.find_by_num(ns.value());
+                return row == nullptr ? "" : row->name();
+              },
+          .owner_of = owner_of,
+          .look_again =
+              [this, owner_of](const QueueName& queue) {
+                auto& owner = shard(owner_of(queue));
+                owner.executor().post([&owner, queue] { owner.look_again(queue); });
+              },
+      });
   for (uint16_t i = 0; i < options_.shards; ++i) {
     World world;
     world.store = parts_.store;
@@ -44,20 +68,72 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.peers = this;
     world.cache_bytes = options_.cache_bytes / options_.shards;
     world.queue_settings = options_.queue_settings;
+    world.desk = desk_.get();
     shards_.push_back(std::make_unique<Shard>(
         ShardId(i), parts_.executors[i % parts_.executors.size()], world, Random(random.next())));
   }
 }
 
+// What the shards leave behind may hold permits, which are given back.
+Node::~Node() { desk_->detach(); }
+
 absl::Status Node::open() {
   if (const auto status = namespaces_.load(); !status.ok()) return status;
+  if (const auto status = restore_admission(); !status.ok()) return status;
   for (auto& shard : shards_) {
     shard->executor().post([&shard = *shard] { shard.open(); });
   }
   return absl::OkStatus();
 }
 
+absl::Status Node::restore_admission() {
+  store::WriteBatch expired;
+  for (uint16_t i = 0; i < options_.shards; ++i) {
+    const ShardId id(i);
+    const auto scan = [&](const store::keys::Range& range, const store::Store::Visit& visit) {
+      return parts_.store->scan(range.begin, range.end, visit);
+    };
+    auto status = scan(store::keys::leases(id), [&](std::string_view key, std::string_view) {
+      desk_->restore_lease(store::keys::parse_lease(key).queue);
+      return true;
+    });
+    if (!status.ok()) return status;
+    status = scan(store::keys::dispatches(id), [&](std::string_view key, std::string_view value) {
+      const auto place = store::keys::parse_dispatch(key);
+      model::DispatchRow row;
+      FL_ASSERT(row.ParseFromArray(value.data(), static_cast<int>(value.size())),
+                "a dispatch's row is one");
+      if (!desk_->restore_dispatch(place.queue, place.slot, row)) expired.erase(std::string(key));
+      return true;
+    });
+    if (!status.ok()) return status;
+    // A run whose workflow task a worker has wakes up, at the latest, when the task's time is over.
+    auto soon = store::keys::wakeups(id);
+    soon.end = store::keys::wakeup(id, add_saturated(now(), kWorkflowTaskMax),
+                                   std::string(kRunBytes, '\xff'));
+    std::vector<std::string> runs;
+    status = scan(soon, [&](std::string_view key, std::string_view) {
+      runs.push_back(store::keys::parse_wakeup(key).run);
+      return true;
+    });
+    if (!status.ok()) return status;
+    for (const auto& run : runs) {
+      const auto row = parts_.store->get(store::keys::run(id, run));
+      if (!row.ok()) return row.status();
+      model::RunState state;
+      if (!row->has_value() || !state.ParseFromString(**row)) continue;
+      if (state.status() != model::RUNNING || state.workflow_task().started_id() == 0) continue;
+      desk_->restore_lease(
+          {NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, state.task_queue()});
+    }
+  }
+  desk_->restored();
+  if (!expired.empty()) parts_.commits->write(expired);
+  return absl::OkStatus();
+}
+
 void Node::close(std::function<void()> done) {
+  desk_->detach();
   auto left = std::make_shared<std::atomic<size_t>>(shards_.size());
   for (auto& shard : shards_) {
     shard->executor().post([&shard = *shard, left, done] {
@@ -148,6 +224,7 @@ template <typename Result>
 PollId Node::send_poll(PollRequest request, Reply<Result> reply) {
   const auto& normal = request.queue.sticky() ? request.queue.normal_name() : request.queue.name();
   const PollId id{shard_of_queue(request.ns, request.kind, normal), ++last_poll_};
+  desk_->seen({request.ns, static_cast<uint8_t>(request.kind), normal}, request.identity);
   auto& shard = *shards_[id.shard.value()];
   auto poll = std::make_unique<Poll>();
   poll->number = id.number;
@@ -281,6 +358,35 @@ void Node::update_workflow(UpdateRequest request, Reply<UpdateResult> reply) {
 void Node::update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) {
   auto& shard = shard_of_run(request.start.ns, request.start.workflow_id);
   send(shard, &Shard::update_with_start, std::move(request), std::move(reply));
+}
+
+void Node::describe_admission(AdmissionRequest request, Reply<admission::Payload> reply) {
+  const QueueRef workflows{request.ns, model::WORKFLOW_TASK, request.queue};
+  const QueueRef activities{request.ns, model::ACTIVITY_TASK, request.queue};
+  auto& first = shard(shard_of_queue(request.ns, workflows.kind, request.queue));
+  auto& second = shard(shard_of_queue(request.ns, activities.kind, request.queue));
+  Reply<QueueHost::Ready> then =
+      [this, request = std::move(request), activities, &second,
+       reply = std::move(reply)](absl::StatusOr<QueueHost::Ready> tasks) mutable {
+        if (!tasks.ok()) {
+          reply(tasks.status());
+          return;
+        }
+        Reply<QueueHost::Ready> last =
+            [this, request = std::move(request), tasks = *tasks,
+             reply = std::move(reply)](absl::StatusOr<QueueHost::Ready> others) mutable {
+              if (!others.ok()) {
+                reply(others.status());
+                return;
+              }
+              AdmissionDesk::Waiting waiting;
+              waiting.ready = {tasks.tasks, others->tasks};
+              waiting.queries = tasks.queries;
+              reply(desk_->describe(request.ns, request.queue, waiting));
+            };
+        send(second, &Shard::count_ready, activities, std::move(last));
+      };
+  send(first, &Shard::count_ready, workflows, std::move(then));
 }
 
 void Node::describe_queue(QueueRef queue, Reply<QueueView> reply) {

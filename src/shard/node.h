@@ -25,6 +25,7 @@ struct NodeOptions {
   size_t requests_max = 20'000;
   history::Limits limits;
   queue::Settings queue_settings;
+  std::shared_ptr<const admission::Policies> policies = std::make_shared<admission::Policies>();
 };
 
 // All shards of a store, behind the interface that doors use.
@@ -38,6 +39,7 @@ class Node final : public Engine, private Peers {
     std::vector<Executor*> executors;  // shards are dealt out over them
   };
   Node(NodeOptions options, Parts parts, Random random);
+  ~Node() override;
 
   // Reads the namespaces and begins to follow time.
   absl::Status open();
@@ -82,6 +84,8 @@ class Node final : public Engine, private Peers {
   void answer_query(std::string query_id, QueryAnswer answer, Reply<Done> reply) override;
   void update_workflow(UpdateRequest request, Reply<UpdateResult> reply) override;
   void update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) override;
+  AdmissionDesk& admission() override { return *desk_; }
+  void describe_admission(AdmissionRequest request, Reply<admission::Payload> reply) override;
   void describe_queue(QueueRef queue, Reply<QueueView> reply) override;
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply) override;
   void list_keys(KeysRequest request, Reply<KeysView> reply) override;
@@ -91,6 +95,8 @@ class Node final : public Engine, private Peers {
   void shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) override;
 
  private:
+  // Counts what workers have and what was dispatched lately.
+  absl::Status restore_admission();
   Shard& shard(ShardId id) override { return *shards_[id.value()]; }
   ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
                          const std::string& normal_name) const override;
@@ -109,6 +115,7 @@ class Node final : public Engine, private Peers {
   const NodeOptions options_;
   const Parts parts_;
   StoredNamespaces namespaces_;
+  std::shared_ptr<AdmissionDesk> desk_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::atomic<size_t> requests_{0};
   std::atomic<uint64_t> last_poll_{0};

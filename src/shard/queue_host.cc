@@ -21,14 +21,18 @@ constexpr DurationNs kPollerHistory = 5 * kMinute;
 constexpr size_t kPollersMax = 1000;
 }  // namespace
 
-void Poll::answer_empty() {
+void Poll::answer_empty(PollEnd why) {
   std::visit(
-      [](auto& answer) {
+      [why](auto& answer) {
         using Answer = std::decay_t<decltype(answer)>;
         if constexpr (std::is_same_v<Answer, Reply<WorkflowTask>>) {
-          answer(WorkflowTask{});
+          WorkflowTask nothing;
+          nothing.end = why;
+          answer(std::move(nothing));
         } else {
-          answer(ActivityTask{});
+          ActivityTask nothing;
+          nothing.end = why;
+          answer(std::move(nothing));
         }
       },
       reply);
@@ -78,25 +82,49 @@ bool QueueHost::is_live(const Line& line) const {
   return !line.polls.empty() || line.last_poll + kStickyPollerFresh > env_.clock->now();
 }
 
-bool QueueHost::hand_over(const QueueAddress& queue, const model::Priority& priority,
-                          store::WriteBatch* batch) {
+// May a task of the queue, or of a sticky queue that belongs to it, go now?
+std::optional<Permit> QueueHost::admit(const QueueAddress& queue) {
+  const auto normal = queue.normal_queue();
+  auto& owner = line(normal);
+  if (owner.seat == nullptr) owner.seat = env_.desk->open(normal.name);
+  auto decision = env_.desk->admit(owner.seat.get());
+  if (auto* permit = std::get_if<Permit>(&decision)) {
+    owner.look_again_at = kNever;
+    owner.refused = PollEnd::kNothing;
+    return std::move(*permit);
+  }
+  const auto& refusal = std::get<admission::Refusal>(decision);
+  owner.look_again_at = refusal.look_again_at(env_.clock->now());
+  owner.refused = refusal.cause == admission::Refusal::Cause::kUnavailable ? PollEnd::kUnavailable
+                                                                           : PollEnd::kThrottled;
+  owner.is_refused = true;
+  line(queue).is_refused = true;
+  return std::nullopt;
+}
+
+std::optional<Permit> QueueHost::hand_over(const QueueAddress& queue,
+                                           const model::Priority& priority,
+                                           store::WriteBatch* batch) {
   auto& account = stored(queue);
   const TimeNs now = env_.clock->now();
   const uint32_t level = queue::effective_level(priority);
   const auto& key = priority.fairness_key();
-  if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return false;
-  if (!account.tasks().may_hand_over(level, key, now)) return false;
+  if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
+  if (!account.tasks().may_hand_over(level, key, now)) return std::nullopt;
+  auto permit = admit(queue);
+  if (!permit.has_value()) return std::nullopt;
   account.tasks().hand_over(level, key, priority.fairness_weight(), now);
   if (batch != nullptr) account.add_rows(batch);
-  return true;
+  return permit;
 }
 
 QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
                                     bool is_eager, store::WriteBatch* batch) {
   Offered offered;
-  if (is_eager && hand_over(queue, priority, batch)) {
-    offered.is_taken = true;
-    return offered;
+  if (is_eager) {
+    offered.permit = hand_over(queue, priority, batch);
+    offered.is_taken = offered.permit.has_value();
+    if (offered.is_taken) return offered;
   }
   const TimeNs now = env_.clock->now();
   const uint32_t level = queue::effective_level(priority);
@@ -108,9 +136,10 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
   auto& own = queue.is_sticky() ? load(queue, target) : account;
   const bool is_free = batch != nullptr || !account.tasks().hand_over_leaves_rows(level);
   // Handed over at once only if no waiting task has a better claim.
-  if (is_free && own.tasks().may_hand_over(level, key, now)) {
-    offered.poll = take_poll(queue);
-    if (offered.poll != nullptr) {
+  if (is_free && has_poll(queue) && own.tasks().may_hand_over(level, key, now)) {
+    offered.permit = admit(queue);
+    if (offered.permit.has_value()) {
+      offered.poll = take_poll(queue);
       if (queue.is_sticky()) {
         account.tasks().charge(level, key, priority.fairness_weight(), now);
       } else {
@@ -184,8 +213,10 @@ void QueueHost::serve(const QueueAddress& queue) {
 // Somebody waits and something is held back by time alone: look again when that has passed.
 void QueueHost::watch(const QueueAddress& queue, Line& line) {
   if (queue.is_sticky() || line.stored == nullptr) return;
-  const bool has_poll = !line.polls.empty() || !family(queue).sticky_polls.empty();
-  const TimeNs next = has_poll ? line.stored->tasks().next_release(env_.clock->now()) : kNever;
+  const bool has_poll = this->has_poll(queue);
+  const TimeNs next =
+      has_poll ? std::min(line.stored->tasks().next_release(env_.clock->now()), line.look_again_at)
+               : kNever;
   if (next == line.alarm_at) return;
   if (line.alarm_at != kNever) env_.alarms->cancel(line.alarm);
   line.alarm_at = next;
@@ -199,7 +230,30 @@ void QueueHost::line_alarm(const QueueAddress& queue) {
   auto& waiting = load(queue, owner);
   waiting.tasks().next_level(env_.clock->now());  // lets go whom time has released
   write_due_rows(waiting);
-  serve(queue);
+  look_again(queue.name);
+}
+
+void QueueHost::look_again(const QueueName& name) {
+  const auto found = families_.find(name);
+  if (found == families_.end()) return;
+  auto& owner = *found->second;
+  const bool was_refused = std::exchange(owner.normal.is_refused, false);
+  std::vector<std::string> refused;
+  for (auto& [own, line] : owner.sticky) {
+    if (std::exchange(line.is_refused, false)) refused.push_back(own);
+  }
+  for (const auto& own : refused) serve({{name.ns, name.type, own}, name.name});
+  serve({name, name.name});
+  // Nobody there any more who could use what others wait for.
+  if (!was_refused || owner.normal.is_refused) return;
+  owner.normal.look_again_at = kNever;
+  owner.normal.refused = PollEnd::kNothing;
+  env_.desk->leave(owner.normal.seat.get());
+}
+
+bool QueueHost::has_poll(const QueueAddress& queue) {
+  if (!line(queue).polls.empty()) return true;
+  return !queue.is_sticky() && !family(queue).sticky_polls.empty();
 }
 
 PollPtr QueueHost::take_poll(const QueueAddress& queue) {
@@ -238,8 +292,9 @@ PollPtr QueueHost::unpark(uint64_t number) {
 void QueueHost::end_poll(uint64_t number) {
   auto poll = unpark(number);
   if (poll == nullptr) return;
-  ++line(address_of(poll->request.ns, poll->request.kind, poll->request.queue)).counts.polls_empty;
-  poll->answer_empty();
+  const auto queue = address_of(poll->request.ns, poll->request.kind, poll->request.queue);
+  ++line(queue).counts.polls_empty;
+  poll->answer_empty(line(queue.normal_queue()).refused);
 }
 
 void QueueHost::cancel_poll(uint64_t number) { unpark(number); }
@@ -254,8 +309,12 @@ bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
     return true;
   }
   auto& waiting = load(queue, target).tasks();
+  if (waiting.next_level(env_.clock->now()) > queue::kLevels) return false;
+  auto permit = admit(queue);
+  if (!permit.has_value()) return false;
   const auto next = waiting.pick(env_.clock->now());
   if (!next.has_value()) return false;
+  poll->permit = std::move(permit);
   poll->delta = advise(target, *poll, next->task.created_ns, true);
   ++target.counts.polls_with_task;
   target.counts.waited.add(env_.clock->now() - next->task.created_ns);
@@ -335,19 +394,22 @@ void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting
 
 void QueueHost::stale(PollPtr poll_out, const QueueAddress& queue, const queue::Place& place) {
   ++line(queue).counts.dropped;
+  poll_out->permit.reset();
   remove(queue, place);
   poll(std::move(poll_out));
 }
 
-bool QueueHost::offer_query(const QueueAddress& queue, DirectQuery query) {
+QueueHost::QueryOffer QueueHost::offer_query(const QueueAddress& queue, DirectQuery query) {
   auto& target = line(queue);
-  if (queue.is_sticky() && !is_live(target)) return false;
+  if (queue.is_sticky() && !is_live(target)) return QueryOffer::kDead;
   if (auto poll = take_poll(queue)) {
     env_.dispatch_query(std::move(poll), queue, std::move(query));
+  } else if (ready(queue.normal_queue()).queries >= env_.desk->queries_pending_max()) {
+    return QueryOffer::kFull;
   } else {
     target.queries.push_back(std::move(query));
   }
-  return true;
+  return QueryOffer::kTaken;
 }
 
 void QueueHost::withdraw_query(const QueueAddress& queue, const std::string& id) {

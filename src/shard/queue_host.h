@@ -13,6 +13,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "base/queue_name.h"
 #include "queue/task_queue.h"
+#include "shard/admission_desk.h"
 #include "shard/alarms.h"
 #include "shard/queue_requests.h"
 #include "shard/requests.h"
@@ -28,9 +29,10 @@ struct Poll {
   std::variant<Reply<WorkflowTask>, Reply<ActivityTask>> reply;
   Alarms::Handle alarm{};
   TimeNs arrived_ns = 0;
-  int delta = 0;  // advice to its worker: more polls, fewer, or nothing said
+  int delta = 0;                 // advice to its worker: more polls, fewer, or nothing said
+  std::optional<Permit> permit;  // while a task is on its way to it
 
-  void answer_empty();
+  void answer_empty(PollEnd why = PollEnd::kNothing);
 };
 using PollPtr = std::unique_ptr<Poll>;
 
@@ -70,6 +72,7 @@ class QueueHost {
     std::function<void(const store::WriteBatch&)> write;
     // What the server and the namespace say about a queue.
     std::function<queue::Settings(const QueueName&)> settings;
+    AdmissionDesk* desk;
   };
   explicit QueueHost(Env env) : env_(std::move(env)) {}
 
@@ -77,7 +80,8 @@ class QueueHost {
   struct Offered {
     PollPtr poll;
     bool poll_from_sticky = false;
-    bool is_taken = false;  // by whoever made the task
+    bool is_taken = false;         // by whoever made the task
+    std::optional<Permit> permit;  // if it goes at once
     std::optional<queue::Place> place;
   };
   // `batch` is that of the step which makes the task, if it is written before anything else happens
@@ -85,9 +89,9 @@ class QueueHost {
   Offered offer(const QueueAddress& queue, const model::Priority& priority, bool is_eager,
                 store::WriteBatch* batch);
   // Whether a task that its maker would like to keep may go to it at once: nothing that waits has a
-  // better claim, and no limit speaks against it. If so, its key has paid.
-  bool hand_over(const QueueAddress& queue, const model::Priority& priority,
-                 store::WriteBatch* batch);
+  // better claim, and no limit or budget speaks against it. If so, its key has paid.
+  std::optional<Permit> hand_over(const QueueAddress& queue, const model::Priority& priority,
+                                  store::WriteBatch* batch);
   // The row at a reserved place is written.
   void add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task);
   // The task's row was erased.
@@ -97,8 +101,9 @@ class QueueHost {
   // A worker is done with a task of this key.
   void release(const QueueAddress& queue, const std::string& key);
 
-  // False if the sticky queue is dead.
-  bool offer_query(const QueueAddress& queue, DirectQuery query);
+  enum class QueryOffer { kTaken, kDead, kFull };
+  // Dead: nobody polls the sticky queue. Full: as many wait as may.
+  QueryOffer offer_query(const QueueAddress& queue, DirectQuery query);
   void withdraw_query(const QueueAddress& queue, const std::string& id);
 
   void poll(PollPtr poll);
@@ -108,11 +113,20 @@ class QueueHost {
   void started(const QueueAddress& queue, const queue::Waiting& waiting, store::WriteBatch* batch);
   void stale(PollPtr poll, const QueueAddress& queue, const queue::Place& place);
 
+  // A budget may have room for the queue.
+  void look_again(const QueueName& queue);
+
   // Questions and orders of operators, to normal queues.
   QueueView describe(const QueueAddress& queue);
   absl::StatusOr<model::QueueRules> change_rules(const QueueAddress& queue, ChangeRules& request);
   KeysView list_keys(const QueueAddress& queue, const KeysRequest& request);
   QueueSummary summarize(const QueueAddress& queue);
+  // Tasks and queries that wait for a worker, on sticky queues too.
+  struct Ready {
+    int64_t tasks = 0;
+    int64_t queries = 0;
+  };
+  Ready ready(const QueueAddress& queue);
   std::vector<queue::Waiting> tasks_of(const QueueAddress& queue, const std::string& key);
   void explain(const QueueAddress& queue, const queue::Place& place, Explanation* explanation);
   // Of the queues in use; of each the keys with most to do.
@@ -147,6 +161,11 @@ class QueueHost {
     Alarms::Handle alarm{};
     queue::Bucket advice;
     QueueCounts counts;
+    bool is_refused = false;  // a budget was full when the line last had something to hand out
+    // Of a normal queue only, for all of its family.
+    AdmissionDesk::SeatPtr seat;
+    TimeNs look_again_at = kNever;  // a budget may have room then
+    PollEnd refused = PollEnd::kNothing;
   };
   struct Family {
     Line normal;
@@ -168,6 +187,8 @@ class QueueHost {
   int advise(Line& line, const Poll& poll, TimeNs task_created, bool from_backlog);
   bool is_live(const Line& line) const;
   void park(PollPtr poll);
+  std::optional<Permit> admit(const QueueAddress& queue);
+  bool has_poll(const QueueAddress& queue);
   // Takes a parked poll out of everywhere.
   PollPtr unpark(uint64_t number);
   PollPtr take_poll(const QueueAddress& queue);

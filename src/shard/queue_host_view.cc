@@ -90,6 +90,18 @@ QueueSummary QueueHost::summarize(const QueueAddress& queue) {
   return summary;
 }
 
+QueueHost::Ready QueueHost::ready(const QueueAddress& queue) {
+  auto& owner = family(queue);
+  Ready ready;
+  ready.tasks = tasks(queue).size();
+  ready.queries = static_cast<int64_t>(owner.normal.queries.size());
+  for (const auto& [name, line] : owner.sticky) {
+    if (line.stored != nullptr) ready.tasks += line.stored->tasks().size();
+    ready.queries += static_cast<int64_t>(line.queries.size());
+  }
+  return ready;
+}
+
 std::vector<queue::Waiting> QueueHost::tasks_of(const QueueAddress& queue, const std::string& key) {
   return stored(queue).tasks_of(key);
 }
@@ -111,6 +123,7 @@ void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
       rule != rules.keys().end() && rule->second.has_pause()) {
     explanation->key_pause = rule->second.pause();
   }
+  explanation->admission = env_.desk->explain(normal.name);
   explanation->parked_polls = line(queue).polls.size();
   explanation->last_poll_ns = line(queue).last_poll;
 }

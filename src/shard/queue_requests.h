@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "admission/payload.h"
 #include "queue/views.h"
 #include "shard/requests.h"
 
@@ -116,6 +117,12 @@ struct QueueMetrics {
   std::vector<queue::KeyView> top_keys;
 };
 
+// What admission says of a queue's tasks of every kind.
+struct AdmissionRequest {
+  NamespaceNum ns;
+  std::string queue;
+};
+
 // Ends every task of a key that waits now: activities fail for good, workflows are terminated.
 struct PurgeKey {
   QueueRef queue;
@@ -156,6 +163,7 @@ struct Explanation {
   std::optional<model::QueueRules::Pause> queue_pause;
   std::optional<model::QueueRules::Pause> key_pause;
   std::optional<model::ActivityPause> pause;  // of the activity
+  std::string admission;                      // the budget that holds the queue back, for people
   size_t parked_polls = 0;
   TimeNs last_poll_ns = 0;  // 0: nobody has polled since the server started
 };

@@ -23,6 +23,7 @@ template <typename T>
 using Reply = absl::AnyInvocable<void(absl::StatusOr<T>)>;
 
 struct Done {};
+class Permit;
 
 // A run, or with an empty `run_id` the current run of the workflow id.
 struct RunRef {
@@ -96,6 +97,7 @@ struct StartRequest {
   // claim to be served; and whether the queue has agreed.
   std::optional<std::string> eager_identity;
   std::optional<bool> eager_granted;
+  std::shared_ptr<Permit> eager_permit;  // if it was
   std::string door;      // attributes of the started event that only the door understands
   std::string envelope;  // fields of the event around them
 };
@@ -183,9 +185,17 @@ struct AttachedUpdate {
   std::string request;  // door's encoding
 };
 
+// Why a poll ended without a task.
+enum class PollEnd {
+  kNothing,      // there was none, or none that might go
+  kThrottled,    // a budget of the queue is used up
+  kUnavailable,  // nobody knows how much of it is used
+};
+
 // An empty workflow_id means that the poll ended without a task.
 struct WorkflowTask {
   TaskToken token;
+  PollEnd end = PollEnd::kNothing;
   std::string workflow_type;
   int64_t previous_started_id = 0;
   std::string history;             // events in the door's bytes
@@ -203,6 +213,7 @@ struct WorkflowTask {
 
 struct ActivityTask {
   TaskToken token;
+  PollEnd end = PollEnd::kNothing;
   std::string namespace_id;
   std::string workflow_type;
   model::ActivityState activity;

@@ -49,6 +49,7 @@ Shard::Shard(ShardId id, Executor* executor, World world, Random random)
               },
           .write = [this](const store::WriteBatch& batch) { world_.commits->write(batch); },
           .settings = [this](const QueueName& queue) { return settings_of(queue); },
+          .desk = world.desk,
       }) {}
 
 void Shard::open() {
@@ -179,6 +180,7 @@ Step::Part& Shard::add_part(Step& step, RunEntry& entry) {
   step.parts.push_back(std::make_unique<Step::Part>(Step::Part{
       &entry,
       history::Transaction(&entry.run, world_.codec, world_.limits, now(), retention(entry))}));
+  step.parts.back()->held_task = entry.run.is_open() && entry.run.has_started_task();
   auto& tx = step.parts.back()->tx;
   if (tx.state().has_retry_policy() || !tx.state().cron_schedule().empty()) {
     tx.successor_run_id = make_uuid(random_, tx.now);
@@ -237,6 +239,7 @@ void Shard::drop_tasks(Step& step, Step::Part& part) {
     const ShardId owner = owner_of(queue);
     step.batch.erase(store::keys::lease(owner, queue.name, part.entry->key, end.scheduled_id));
     step.after_write.push_back([this, owner, queue, key = end.lease.fairness_key()] {
+      world_.desk->release(queue.name);
       run_on(owner, [queue, key](Shard& shard) {
         shard.queues_.release(queue, key);
         shard.schedule_tick();
@@ -314,6 +317,7 @@ void Shard::offer_tasks(StepPtr step) {
 void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
                          const QueueAddress& queue, QueueHost::Offered offered) {
   auto& run = part.entry->run;
+  if (offered.permit.has_value()) step.permits.push_back(std::move(*offered.permit));
   if (offered.poll != nullptr) {
     ++stats_.tasks_matched_at_once;
     ++part.next_offer;
@@ -399,6 +403,7 @@ void Shard::write(StepPtr step) {
     }
   }
   if (!step->start.has_value()) {
+    for (auto& permit : step->permits) std::move(permit).start(&step->batch);
     world_.commits->write(step->batch);
     after_write(std::move(step));
     return;
@@ -406,6 +411,7 @@ void Shard::write(StepPtr step) {
   Shard& owner = world_.peers->shard(step->start->owner);
   const auto commit = [&owner, commits = world_.commits](Step& ready) {
     owner.queues_.started(ready.start->queue, ready.start->waiting, &ready.batch);
+    for (auto& permit : ready.permits) std::move(permit).start(&ready.batch);
     commits->write(ready.batch);
   };
   if (owner.executor().is_current()) {
@@ -471,6 +477,7 @@ void Shard::write_part(Step& step, Step::Part& part) {
   auto& state = run.state;
   arm(step, entry);
   if (part.tx.closed_now()) ++stats_.runs_closed;
+  release_task(step, part);
   if (!part.tx.events().empty()) {
     state.set_batches(state.batches() + 1);
     step.batch.put(store::keys::events(id_, entry.key, part.tx.first_event_id()), part.tx.events());
@@ -495,6 +502,18 @@ void Shard::write_part(Step& step, Step::Part& part) {
         entry.key);
   }
   step.batch.put(store::keys::run(id_, entry.key), state.SerializeAsString());
+}
+
+// A workflow task counts as leased while the run's row says that a worker has it.
+void Shard::release_task(Step& step, Step::Part& part) {
+  const auto& run = part.entry->run;
+  const bool holds = run.is_open() && run.has_started_task();
+  const int ended = static_cast<int>(part.held_task) + part.task_starts - static_cast<int>(holds);
+  FL_ASSERT(ended == 0 || ended == 1, "a worker gives back what it was given");
+  if (ended == 0) return;
+  step.after_write.push_back(
+      [this, queue = QueueName{NamespaceNum(run.state.namespace_num()), model::WORKFLOW_TASK,
+                               run.state.task_queue()}] { world_.desk->release(queue); });
 }
 
 // Keeps the run's one wake-up row at or before its next deadline. A deadline that moved further

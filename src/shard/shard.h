@@ -48,6 +48,7 @@ struct World {
   Peers* peers = nullptr;
   size_t cache_bytes = 16 << 20;
   queue::Settings queue_settings;
+  AdmissionDesk* desk = nullptr;
 };
 
 // Counters for operators; written by the shard's executor, read by anyone.
@@ -113,6 +114,9 @@ class Shard {
 
   void describe_queue(QueueRef queue, Reply<QueueView> reply);
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply);
+  // Of one kind of tasks: how many wait.
+  void count_ready(QueueRef queue, Reply<QueueHost::Ready> reply);
+  void look_again(const QueueName& queue);
   void list_keys(KeysRequest request, Reply<KeysView> reply);
   void list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary>> reply);
   void purge_key(PurgeKey request, Reply<Purged> reply);
@@ -180,6 +184,7 @@ class Shard {
   void write(StepPtr step);
   void after_write(StepPtr step);
   void write_part(Step& step, Step::Part& part);
+  void release_task(Step& step, Step::Part& part);
   void arm(Step& step, RunEntry& entry);
   void unlock(RunEntry& entry);
   void reply_after(Step& step, Job effect) { step.effects.push_back(std::move(effect)); }

@@ -122,8 +122,16 @@ void Shard::route_query(RunEntry& entry, const std::string& id, bool may_use_sti
   const auto queue = address_of(NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, target);
   query.waits_in = queue;
   run_on(owner_of(queue), [queue, id, home = id_, key = entry.key](Shard& owner) {
-    if (owner.queues_.offer_query(queue, {home, id})) {
+    const auto offer = owner.queues_.offer_query(queue, {home, id});
+    if (offer == QueueHost::QueryOffer::kTaken) {
       owner.schedule_tick();
+      return;
+    }
+    if (offer == QueueHost::QueryOffer::kFull) {
+      owner.run_on(home, [id](Shard& shard) {
+        shard.finish_query(
+            id, errors::concurrent_limit("too many queries wait for a worker of this task queue"));
+      });
       return;
     }
     owner.run_on(home, [id, key](Shard& shard) {

@@ -31,6 +31,15 @@ void Shard::change_rules(ChangeRules request, Reply<model::QueueRules> reply) {
   });
 }
 
+void Shard::count_ready(QueueRef queue, Reply<QueueHost::Ready> reply) {
+  reply(queues_.ready(address_of(queue)));
+}
+
+void Shard::look_again(const QueueName& queue) {
+  queues_.look_again(queue);
+  schedule_tick();
+}
+
 void Shard::list_keys(KeysRequest request, Reply<KeysView> reply) {
   reply(queues_.list_keys(address_of(request.queue), request));
 }

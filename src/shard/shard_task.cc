@@ -89,7 +89,11 @@ ActivityTask Shard::make_activity_task(RunEntry& entry, int64_t scheduled_id) {
 bool Shard::begin_taken_task(Step::Part& part, const std::string& identity, model::TaskKind kind,
                              int64_t scheduled_id, uint64_t stamp, bool from_sticky) {
   const history::Taker taker{identity, make_uuid(random_, part.tx.now), from_sticky};
-  if (kind == model::WORKFLOW_TASK) return history::start_workflow_task(part.tx, stamp, taker);
+  if (kind == model::WORKFLOW_TASK) {
+    if (!history::start_workflow_task(part.tx, stamp, taker)) return false;
+    ++part.task_starts;
+    return true;
+  }
   return history::start_activity(part.tx, scheduled_id, stamp, taker) != nullptr;
 }
 
@@ -166,6 +170,8 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
         if (kind == model::ACTIVITY_TASK) {
           lease(*step, part, queue, waiting.place.key, waiting.task.scheduled_id);
         }
+        step->permits.push_back(std::move(*(*held)->permit));
+        (*held)->permit.reset();
         answer_taken_task(*step, part, std::move(*held), kind, waiting.task.scheduled_id,
                           queue.is_sticky(), waiting.backlog);
         step->start = Step::Start{owner, queue, waiting};
@@ -220,6 +226,7 @@ void Shard::take_along(Step::Part& part, const history::Taker& taker) {
   std::erase_if(part.tx.offers(),
                 [](const history::TaskOffer& offer) { return offer.kind == model::WORKFLOW_TASK; });
   history::start_workflow_task(part.tx, part.tx.state().workflow_task().stamp(), taker);
+  ++part.task_starts;
   ++stats_.workflow_tasks_started;
 }
 
@@ -304,16 +311,20 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
         });
         if (wants_update_task(entry, tx)) history::schedule_speculative_task(tx);
         if (request.return_new_task && state.has_workflow_task()) {
-          // The worker takes the next task along; it is in no queue yet.
-          take_along(part, {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
           model::QueueTarget target;
           target.set_name(state.task_queue());
           const auto queue =
               address_of(NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, target);
-          step->charges.push_back({owner_of(queue), queue, state.priority()});
-          step->after_write.push_back([this, &entry, result] {
-            if (entry.run.has_started_task()) result->new_task = make_workflow_task(entry, true);
-          });
+          auto decision = world_.desk->admit(queue.name);
+          if (auto* permit = std::get_if<Permit>(&decision)) {
+            // The worker takes the next task along; it is in no queue yet.
+            step->permits.push_back(std::move(*permit));
+            take_along(part, {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
+            step->charges.push_back({owner_of(queue), queue, state.priority()});
+            step->after_write.push_back([this, &entry, result] {
+              if (entry.run.has_started_task()) result->new_task = make_workflow_task(entry, true);
+            });
+          }
         }
         reply_after(*step,
                     [answer = std::move(answer), result]() mutable { answer(std::move(*result)); });

@@ -16,6 +16,11 @@ absl::Status already_started(const model::RunState& run, std::string_view messag
                                           run.first_run_id());
 }
 
+void keep_permit(StartRequest* request, std::optional<Permit> permit) {
+  request->eager_granted = permit.has_value();
+  if (permit.has_value()) request->eager_permit = std::make_shared<Permit>(std::move(*permit));
+}
+
 std::string ids_of(const model::RunState& run) {
   return absl::StrCat(" WorkflowId: ", run.workflow_id(), ", RunId: ", run.run_id(), ".");
 }
@@ -156,6 +161,7 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   auto result = std::make_shared<StartResult>(result_of(entry->run.state, true));
   if (is_eager) {
     part.tx.schedule_wanted_task();
+    step->permits.push_back(std::move(*request.eager_permit));
     take_along(part, {*request.eager_identity, make_uuid(random_, now()), false});
     step->after_write.push_back([this, entry, result] {
       result->eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
@@ -174,15 +180,15 @@ void Shard::ask_for_first_task(StepPtr step, StartRequest request, Reply<StartRe
   Shard& owner = world_.peers->shard(owner_of(queue));
   const bool waits = request.start_delay > 0 || !request.cron_schedule.empty();
   if (waits || owner.executor().is_current()) {
-    request.eager_granted =
-        !waits && owner.queues_.hand_over(queue, request.priority, &step->batch);
+    keep_permit(&request, waits ? std::nullopt
+                                : owner.queues_.hand_over(queue, request.priority, &step->batch));
     create_run(std::move(step), std::move(request), std::move(reply));
     return;
   }
   for (auto& part : step->parts) unlock(*part->entry);
   owner.executor().post(
       [this, &owner, queue, request = std::move(request), reply = std::move(reply)]() mutable {
-        request.eager_granted = owner.queues_.hand_over(queue, request.priority, nullptr);
+        keep_permit(&request, owner.queues_.hand_over(queue, request.priority, nullptr));
         executor_->post([this, request = std::move(request), reply = std::move(reply)]() mutable {
           start_workflow(std::move(request), std::move(reply));
         });

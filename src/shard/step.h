@@ -22,6 +22,8 @@ struct Step {
     RunEntry* entry;
     history::Transaction tx;
     size_t next_offer = 0;
+    bool held_task = false;  // a worker had its workflow task when the step began
+    int task_starts = 0;     // workflow tasks handed out in this step
   };
 
   // The start of a waiting task: its queue's owner adds to the batch what it has to remember, and
@@ -47,6 +49,7 @@ struct Step {
   std::vector<std::unique_ptr<Part>> parts;
   std::optional<Eager> eager;
   std::optional<Start> start;
+  std::vector<Permit> permits;  // of the tasks that it hands out
   std::vector<Charge> charges;
   store::WriteBatch batch;
   // Run after the batch is written and before it is durable, on the shard's own executor: answers

@@ -21,6 +21,7 @@ constexpr char kTask = 'T';
 constexpr char kAccount = 'A';
 constexpr char kLimiter = 'K';
 constexpr char kLease = 'L';
+constexpr char kDispatch = 'U';
 constexpr char kQueueRules = 'Q';
 constexpr char kQueueState = 'S';
 constexpr char kActivity = 'a';
@@ -289,6 +290,19 @@ Lease parse_lease(std::string_view key) {
   lease.scheduled_event_id = static_cast<int64_t>(parser.number<uint64_t>());
   parser.end();
   return lease;
+}
+
+std::string dispatch(ShardId shard, const QueueName& queue, uint32_t slot) {
+  return of_queue(kDispatch, shard, queue, 4).number(slot).key();
+}
+Range dispatches(ShardId shard) { return Builder(kDispatch, 3).shard(shard).prefix(); }
+Dispatch parse_dispatch(std::string_view key) {
+  Parser parser(key, kDispatch);
+  Dispatch dispatch;
+  dispatch.queue = parse_queue(parser);
+  dispatch.slot = parser.number<uint32_t>();
+  parser.end();
+  return dispatch;
 }
 
 std::string queue_rules(ShardId shard, const QueueName& queue) {

@@ -31,6 +31,7 @@
 //   A <queue> level:1 fairness_key                            what a key has had in a level
 //   K <queue> fairness_key                                    when a key may be served again
 //   L <queue> run:16 scheduled_event_id:8                     a task that a worker has
+//   U <queue> slot:4                                          a dispatch that counts for a budget
 //   Q <queue>                                                 a queue's rules
 //   S <queue>                                                 a queue's changing state
 //
@@ -126,6 +127,14 @@ struct Lease {
   int64_t scheduled_event_id = 0;
 };
 Lease parse_lease(std::string_view key);
+
+std::string dispatch(ShardId shard, const QueueName& queue, uint32_t slot);
+Range dispatches(ShardId shard);
+struct Dispatch {
+  QueueName queue;
+  uint32_t slot = 0;
+};
+Dispatch parse_dispatch(std::string_view key);
 
 std::string queue_rules(ShardId shard, const QueueName& queue);
 Range queue_rules(ShardId shard);

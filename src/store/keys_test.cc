@@ -45,6 +45,7 @@ TEST(Keys, HaveTheirGoldenBytes) {
   EXPECT_EQ(limiter(shard, kOrders, "acme"), "K" + orders + "acme");
   EXPECT_EQ(lease(shard, kOrders, kRunA, 5),
             "L" + orders + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
+  EXPECT_EQ(dispatch(shard, kOrders, 0x0a0b), "U" + orders + "\x00\x00\x0a\x0b"s);
   EXPECT_EQ(queue_rules(shard, kOrders), "Q" + orders);
   EXPECT_EQ(queue_state(shard, kOrders), "S" + orders);
 }
@@ -57,6 +58,7 @@ TEST(Keys, RangesHaveTheirGoldenBytes) {
   EXPECT_EQ(pending(shard, kRunA), (Range{"P\x01\x02" + kRunA, "P\x01\x02" + run_b}));
   EXPECT_EQ(events(shard, kRunA), (Range{"E\x01\x02" + kRunA, "E\x01\x02" + run_b}));
   EXPECT_EQ(request_ids(shard, kRunA), (Range{"D\x01\x02" + kRunA, "D\x01\x02" + run_b}));
+  EXPECT_EQ(dispatches(shard), (Range{"U\x01\x02", "U\x01\x03"}));
   EXPECT_EQ(letters(shard), (Range{"O\x01\x02", "O\x01\x03"}));
   EXPECT_EQ(wakeups(shard), (Range{"W\x01\x02", "W\x01\x03"}));
   EXPECT_EQ(tasks(shard), (Range{"T\x01\x02", "T\x01\x03"}));
@@ -157,6 +159,9 @@ TEST(Keys, WhatIsParsedIsWhatWasMade) {
     EXPECT_EQ(leased.queue, queue);
     EXPECT_EQ(leased.run, run);
     EXPECT_EQ(leased.scheduled_event_id, at);
+    const auto slot = static_cast<uint32_t>(random.next());
+    EXPECT_EQ(parse_dispatch(dispatch(shard, queue, slot)).queue, queue);
+    EXPECT_EQ(parse_dispatch(dispatch(shard, queue, slot)).slot, slot);
     EXPECT_EQ(parsed.queue, queue);
     EXPECT_EQ(parsed.level, level);
     EXPECT_EQ(parsed.seq, seq);

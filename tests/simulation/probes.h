@@ -66,6 +66,7 @@ enum class Probe : uint8_t {
   kOptionsChanged,
   kPriorityChanged,
   kDeletedByHand,
+  kBudgetFull,
   kCount,
 };
 
@@ -127,6 +128,7 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "options changed",
     "priority changed",
     "deleted by hand",
+    "budget full",
 };
 
 class Probes {

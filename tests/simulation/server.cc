@@ -3,6 +3,7 @@
 #include "api/fairlead/task_queue_service.h"
 #include "api/temporal/service.h"
 #include "base/assert.h"
+#include "shard/admission_desk.h"
 
 namespace fairlead::sim {
 
@@ -24,6 +25,7 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   shard::NodeOptions node_options;
   node_options.shards = options.shards;
   node_options.cache_bytes = options.cache_bytes;
+  node_options.policies = options.policies;
   node_ = std::make_unique<shard::Node>(node_options, std::move(parts), Random(random.next()));
   FL_ASSERT(node_->open().ok(), "a store that survived a crash can be opened");
   api::ServiceOptions service;
@@ -39,6 +41,7 @@ Server::~Server() {
   for (const auto& shard : node_->shards()) {
     probes_->hit(Probe::kStaleTask, shard->stats().stale_tasks);
   }
+  node_->admission().detach();
   scheduler_->drop(owner_);
   commits_.clear();
   for (auto& executor : executors_) executor->clear();

@@ -18,6 +18,7 @@ struct ServerOptions {
   int executors = 2;
   size_t cache_bytes = 1 << 20;
   Sabotage sabotage = Sabotage::kNone;
+  std::shared_ptr<const admission::Policies> policies = std::make_shared<admission::Policies>();
 };
 
 // The whole server but its sockets, from the moment it opens the store until it dies. There is no

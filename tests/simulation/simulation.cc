@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "simulation/budget_check.h"
 #include "simulation/store_check.h"
 
 namespace fairlead::sim {
@@ -16,6 +17,8 @@ constexpr DurationNs kPatience = 4 * kHour;
 constexpr DurationNs kRetention = 3 * kDay;
 // The largest weight that a key gets.
 constexpr double kWeightMax = 4;
+// Steps from one look at the budgets to the next.
+constexpr uint64_t kLookAtBudgets = 100;
 
 }  // namespace
 
@@ -39,6 +42,7 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
   // Often so small that runs are read from the store again and again.
   server_options_.cache_bytes = random.chance(0.5) ? 4 << 10 : 4 << 20;
   server_options_.sabotage = options.sabotage;
+  server_options_.policies = draw_policies(random);
   // On a machine that is much too busy, messages between threads meet a world that has moved on.
   if (random.chance(0.3)) scheduler_.threads_held_up = 0.8;
 }
@@ -284,6 +288,7 @@ void Simulation::run_until(TimeNs end) {
   while (!auditor_.has_failed() && scheduler_.step(end)) {
     const bool is_time = crash_at_step_ != 0 && scheduler_.steps() >= crash_at_step_;
     if (is_time && (!crash_wants_risk_ || store_.unsynced_batches() > 0)) crash();
+    if (is_stormy_ && scheduler_.steps() % kLookAtBudgets == 0) check_rows_of_budgets();
   }
 }
 
@@ -313,6 +318,7 @@ void Simulation::crash() {
   server_.reset();
   store_.crash(random);
   check_rows("after a crash", false);
+  check_rows_of_budgets();
   const DurationNs down =
       scheduler_.between(kMillisecond, random.chance(0.2) ? 8 * kSecond : 500 * kMillisecond);
   scheduler_.after(down, kNobody, [this] {
@@ -330,6 +336,14 @@ void Simulation::check_rows(const char* when, bool all_closed) {
                                " pending rows are left, and ", count.wakeups, " wake-ups of ",
                                count.runs, " runs"));
   }
+}
+
+void Simulation::check_rows_of_budgets() {
+  BudgetCount count;
+  const auto error =
+      check_budgets(store_, server_options_.shards, *server_options_.policies, &count);
+  if (!error.empty()) auditor_.fail("a budget is exceeded: " + error);
+  probes_->hit(Probe::kBudgetFull, static_cast<uint64_t>(count.full));
 }
 
 void Simulation::add_workflow_worker() {

@@ -58,6 +58,7 @@ class Simulation {
   void crash();
   void plan_crash();
   void check_rows(const char* when, bool all_closed);
+  void check_rows_of_budgets();
   void add_workflow_worker();
   void add_activity_worker();
   void trouble_workers();

@@ -78,14 +78,20 @@ absl::Status list_task_queues(Service& service, v1::ListTaskQueuesRequest& reque
 absl::Status describe_task_queue(Service& service, v1::DescribeTaskQueueRequest& request,
                                  const CallPtr& call) {
   FL_TRY_ASSIGN(auto queue, read_queue(service, request.task_queue()));
+  const shard::AdmissionRequest admission{queue.ns, queue.name};
   service.engine.describe_queue(
-      std::move(queue),
-      answer<shard::QueueView>(call, [name = v1::TaskQueue(request.task_queue()),
-                                      engine = &service.engine](const shard::QueueView& view) {
-        auto response = description_of(view, engine->now());
+      std::move(queue), [call, name = v1::TaskQueue(request.task_queue()), admission,
+                         engine = &service.engine](absl::StatusOr<shard::QueueView> view) {
+        if (!view.ok()) return fail(*call, view.status());
+        auto response = description_of(*view, engine->now());
         *response.mutable_task_queue() = name;
-        return response.SerializeAsString();
-      }));
+        engine->describe_admission(
+            admission, answer<admission::Payload>(
+                           call, [response = std::move(response)](const auto& payload) mutable {
+                             *response.mutable_admission() = admission_of(payload);
+                             return response.SerializeAsString();
+                           }));
+      });
   return absl::OkStatus();
 }
 
@@ -202,6 +208,7 @@ void write_waiting(const shard::Explanation& why, TimeNs now, v1::ExplainRespons
     *response.mutable_key_ready_in() = duration_of(standing.key_ready_ns - now);
   }
   response.set_parked_polls(static_cast<int64_t>(why.parked_polls));
+  response.set_budget(why.admission);
   if (why.last_poll_ns != 0) {
     *response.mutable_last_poll_age() = duration_of(now - why.last_poll_ns);
   }

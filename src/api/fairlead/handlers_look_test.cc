@@ -112,8 +112,34 @@ TEST_F(QueuesTest, AQueueIsDescribedWithItsRules) {
   view.last_poll_ns = kNow - 3 * kSecond;
   view.parked_polls = 8;
   engine.described_queues.result = view;
-  const auto shown = ask<v1::DescribeTaskQueueResponse>(
-      "DescribeTaskQueue", about_orders<v1::DescribeTaskQueueRequest>());
+  admission::Payload payload;
+  payload.workflow_tasks.status = admission::Status::kThrottled;
+  payload.workflow_tasks.leased = 8;
+  payload.workflow_tasks.budgets[at(admission::Budget::kQueueLeases)] = {8, 8, 0};
+  payload.workflow_tasks.group = "openai";
+  payload.activity_tasks.kind = admission::TaskKind::kActivity;
+  payload.query_tasks.pending = 7;
+  engine.described_admissions.result = payload;
+  auto shown = ask<v1::DescribeTaskQueueResponse>("DescribeTaskQueue",
+                                                  about_orders<v1::DescribeTaskQueueRequest>());
+  expect_same(shown.admission(), from_text<v1::Admission>(R"(
+      workflow_tasks {
+        status: "throttled" leased_count: 8
+        server_max_active_leases_per_queue: 8 server_active_lease_count: 8
+        server_remaining_active_lease_capacity: 0
+        server_dispatch_budget_group: "openai" server_lock_supported: true
+        budget_source: "worker_registration.max_concurrent_workflow_tasks"
+      }
+      activity_tasks {
+        status: "accepting" server_lock_supported: true
+        budget_source: "worker_registration.max_concurrent_activity_tasks"
+      }
+      query_tasks {
+        status: "accepting" approximate_pending_count: 7 lock_required: true lock_supported: true
+        budget_source: "server.query_tasks.max_pending_per_queue"
+      })"));
+  EXPECT_EQ(engine.described_admissions.requests[0].queue, "orders");
+  shown.clear_admission();
   expect_same(shown, from_text<v1::DescribeTaskQueueResponse>(R"(
       task_queue { namespace: "default" name: "orders" type: TASK_QUEUE_TYPE_ACTIVITY }
       waiting: 10 running: 2 oldest_age { seconds: 90 }

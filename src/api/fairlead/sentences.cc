@@ -119,7 +119,8 @@ class Speaker {
 
   bool is_queue_held() const {
     const auto& standing = why_.standing;
-    return standing.is_queue_paused || standing.is_queue_capped || standing.queue_ready_ns > now_;
+    return standing.is_queue_paused || standing.is_queue_capped || standing.queue_ready_ns > now_ ||
+           !why_.admission.empty();
   }
 
   void say_what_holds_the_queue() {
@@ -134,6 +135,7 @@ class Speaker {
           is_set ? absl::StrCat(" (limit ", rules_.queue_limit().per_second(), "/s)") : "";
       say("The queue is throttled ", until(standing.queue_ready_ns), limit, ".");
     }
+    if (!why_.admission.empty()) say("A budget is used up: ", why_.admission, ".");
   }
 
   void say_what_holds_the_key() {

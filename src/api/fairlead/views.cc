@@ -4,6 +4,9 @@
 #include <set>
 #include <utility>
 
+#include "base/assert.h"
+#include "google/protobuf/util/json_util.h"
+
 namespace fairlead::api::queues {
 
 namespace {
@@ -136,6 +139,15 @@ v1::KeyConfig key_config_of(const QueueRules& rules, const std::string& key) {
   if (rule.has_pause()) *config.mutable_pause() = pause_of(rule.pause());
   config.set_is_draining(rule.drain_below() != 0);
   return config;
+}
+
+// The message has the document's names, so the document is the one place that maps them.
+v1::Admission admission_of(const admission::Payload& payload) {
+  v1::Admission message;
+  const auto status =
+      google::protobuf::util::JsonStringToMessage(admission::to_json(payload), &message);
+  FL_ASSERT(status.ok(), "the message has every field of the document");
+  return message;
 }
 
 v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeNs now) {

@@ -22,7 +22,8 @@ void write_holds(uint8_t holds, google::protobuf::RepeatedField<int>& out);
 v1::TaskQueueConfig config_of(const model::QueueRules& rules);
 v1::KeyConfig key_config_of(const model::QueueRules& rules, const std::string& key);
 
-// All but the queue's name.
+v1::Admission admission_of(const admission::Payload& payload);
+// All but the queue's name and its admission.
 v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeNs now);
 // `recent` is the number of dispatches that `view.recent` is a part of.
 v1::Key key_of(const queue::KeyView& view, size_t recent, TimeNs now);

@@ -8,6 +8,7 @@
 
 #include "api/temporal/answers.h"
 #include "api/temporal/service.h"
+#include "base/assert.h"
 #include "base/error.h"
 #include "google/protobuf/message_lite.h"
 #include "gtest/gtest.h"
@@ -225,6 +226,14 @@ class FakeEngine final : public shard::Engine {
   void answer_query(std::string query_id, shard::QueryAnswer answer, Reply<Done> reply) override {
     answered_queries.ask({std::move(query_id), std::move(answer)}, std::move(reply));
   }
+  shard::AdmissionDesk& admission() override {
+    FL_ASSERT(false, "no handler asks for permission itself");
+    std::abort();
+  }
+  void describe_admission(shard::AdmissionRequest request,
+                          Reply<admission::Payload> reply) override {
+    described_admissions.ask(std::move(request), std::move(reply));
+  }
   void describe_queue(shard::QueueRef queue, Reply<shard::QueueView> reply) override {
     described_queues.ask(std::move(queue), std::move(reply));
   }
@@ -277,6 +286,7 @@ class FakeEngine final : public shard::Engine {
   Seam<shard::UpdateRequest, shard::UpdateResult> updates{&asked};
   Seam<shard::UpdateWithStart, shard::UpdateWithStartResult> starts_with_update{&asked};
   Seam<shard::QueueRef, shard::QueueView> described_queues{&asked};
+  Seam<shard::AdmissionRequest, admission::Payload> described_admissions{&asked};
   Seam<shard::ChangeRules, model::QueueRules> rule_changes{&asked};
   Seam<shard::KeysRequest, shard::KeysView> key_lists{&asked};
   Seam<shard::ListQueuesRequest, std::vector<shard::QueueSummary>> queue_lists{&asked};
