@@ -120,6 +120,8 @@ void pass_time(Transaction& tx) {
   if (state.first_task_at_ns() != 0 && state.first_task_at_ns() <= tx.now) {
     state.set_first_task_at_ns(0);
     tx.want_task();
+    // A task that an update brought before its time might be taken back: from now on it may not.
+    if (state.workflow_task().speculative()) write_virtual_events(tx);
   }
   pass_task_time(tx);
   fire_timers(tx);

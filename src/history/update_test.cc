@@ -48,6 +48,45 @@ TEST(Update, ATaskForARejectedUpdateLeavesNoTrace) {
   EXPECT_THAT(bench.news(), ElementsAre(model::WORKFLOW_SIGNALED, model::WORKFLOW_TASK_SCHEDULED));
 }
 
+// A run that waits for its time, and an update that comes before it.
+struct Delayed : Bench {
+  Delayed() {
+    start({.start_delay = kHour});
+    step([](Transaction& tx) { schedule_speculative_task(tx); });
+    take_task();
+  }
+};
+
+TEST(Update, ARejectedUpdateLeavesADelayAsItWas) {
+  Delayed bench;
+  ASSERT_TRUE(may_discard_task(bench.run, false));
+  bench.step([](Transaction& tx) { discard_speculative_task(tx); });
+  EXPECT_THAT(bench.kinds(), ElementsAre(model::WORKFLOW_STARTED));
+  bench.signal();
+  EXPECT_FALSE(bench.run.state.has_workflow_task()) << "the delay still holds";
+  bench.wait(kHour);
+  EXPECT_TRUE(bench.run.state.has_workflow_task());
+}
+
+TEST(Update, AnAcceptedUpdateEndsADelay) {
+  Delayed bench;
+  ASSERT_TRUE(bench.complete_task({accept("u"), complete("u")}));
+  EXPECT_FALSE(bench.run.state.has_workflow_task());
+  bench.signal();
+  EXPECT_TRUE(bench.run.state.has_workflow_task());
+}
+
+TEST(Update, ATaskThatIsOutWhenADelayEndsIsTheFirstOne) {
+  Bench bench;
+  bench.start({.start_delay = kSecond});
+  bench.step([](Transaction& tx) { schedule_speculative_task(tx); });
+  bench.take_task();
+  bench.wait(kSecond);
+  EXPECT_THAT(bench.kinds(), ElementsAre(model::WORKFLOW_STARTED, model::WORKFLOW_TASK_SCHEDULED,
+                                         model::WORKFLOW_TASK_STARTED));
+  EXPECT_FALSE(may_discard_task(bench.run, true));
+}
+
 TEST(Update, AnAcceptedUpdateIsWrittenWithItsTask) {
   Visited bench;
   bench.take_task();

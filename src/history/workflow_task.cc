@@ -136,6 +136,7 @@ void write_virtual_events(Transaction& tx) {
   auto* task = tx.state().mutable_workflow_task();
   task->set_virtual_events(false);
   task->set_speculative(false);
+  tx.state().set_first_task_at_ns(0);  // this is the first one
   const int64_t scheduled_id = tx.append(scheduled_event(*task, task->attempt()));
   FL_ASSERT(scheduled_id == task->scheduled_id(), "a promised id is kept");
   if (task->started_id() == 0) return;

@@ -121,10 +121,17 @@ void Shard::try_update_with_start(UpdateWithStart request, Reply<UpdateWithStart
   }
   const bool is_retry = entry != nullptr && !request.start.request_id.empty() &&
                         entry->run.state.start_request_id() == request.start.request_id;
-  const bool only_updates =
-      entry != nullptr &&
-      (is_retry || knows_update(*entry, request.update.update_id) ||
-       (entry->run.is_open() && request.start.conflict == ConflictPolicy::kUseExisting));
+  const auto is_about = [&](const RunEntry& found) {
+    const auto& id = request.update.update_id;
+    const auto update = found.run.updates.find(id);
+    // What a run has left unfinished it will not finish: then a new run gets the update.
+    if (is_retry || (update != found.run.updates.end() && update->second.completed_id() != 0)) {
+      return true;
+    }
+    return found.run.is_open() &&
+           (knows_update(found, id) || request.start.conflict == ConflictPolicy::kUseExisting);
+  };
+  const bool only_updates = entry != nullptr && is_about(*entry);
   if (only_updates) {
     const auto& state = entry->run.state;
     StartResult found{state.run_id(), state.first_run_id(), is_retry, state.status()};
@@ -177,8 +184,7 @@ void Shard::try_update_with_start(UpdateWithStart request, Reply<UpdateWithStart
 // Whether updates wait that no task will take along.
 bool Shard::wants_update_task(const RunEntry& entry, history::Transaction& tx) const {
   const auto& state = tx.state();
-  return tx.run().is_open() && !state.has_workflow_task() && state.first_task_at_ns() == 0 &&
-         has_new_updates(entry);
+  return tx.run().is_open() && !state.has_workflow_task() && has_new_updates(entry);
 }
 
 // Whether updates have come in that no worker was given yet.

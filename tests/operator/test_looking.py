@@ -122,7 +122,7 @@ async def test_refusals_and_mistakes_have_their_own_exit_codes(desk: Desk):
     limited = await fairlead(*desk.about("workflow", "config", "set", "--queue-rps-limit", "5"))
     assert limited.code == 1
     assert "INVALID_ARGUMENT" in limited.stderr
-    assert (await fairlead("describe", "--task-queue", "q")).code == 2
+    assert (await fairlead("keys", "--task-queue", "q")).code == 2
     assert (await fairlead(*desk.about("activity", "config", "set"))).code == 2
     assert (await fairlead("--help")).code == 0
 

@@ -209,14 +209,14 @@ void Auditor::saw_start(const std::string& fairness_key, TimeNs started) {
 }
 
 void Auditor::settle_limits() {
-  constexpr DurationNs kMessage = 200 * kMillisecond;
   const auto check = [&](std::vector<TimeNs> starts, const Limit& limit, const std::string& whose) {
     std::erase_if(starts, [&](TimeNs start) { return start < limit.since; });
     std::sort(starts.begin(), starts.end());
     for (size_t from = 0; from < starts.size(); ++from) {
       for (size_t to = from; to < starts.size(); ++to) {
         // The queue counts when it decides; the attempt's start is stamped a message later.
-        const double seconds = static_cast<double>(starts[to] - starts[from] + kMessage) / kSecond;
+        const double seconds =
+            static_cast<double>(starts[to] - starts[from] + message_time) / kSecond;
         if (static_cast<double>(to - from + 1) <= limit.per_second * (seconds + 1) + 1 + 1e-6) {
           continue;
         }

@@ -22,6 +22,9 @@ class Auditor {
   Auditor(Clock* clock, Trace* trace, Probes* probes)
       : clock_(clock), trace_(trace), probes_(probes) {}
 
+  // Threads hardly get to run: what is stamped was decided up to this long ago.
+  DurationNs message_time = 200 * kMillisecond;
+
   bool has_failed() const { return !failure_.empty(); }
   const std::string& failure() const { return failure_; }
   void fail(const std::string& what);

@@ -44,7 +44,10 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
   server_options_.sabotage = options.sabotage;
   server_options_.policies = draw_policies(random);
   // On a machine that is much too busy, messages between threads meet a world that has moved on.
-  if (random.chance(0.3)) scheduler_.threads_held_up = 0.8;
+  if (random.chance(0.3)) {
+    scheduler_.threads_held_up = 0.8;
+    auditor_.message_time = 2 * kSecond;
+  }
 }
 
 Simulation::~Simulation() {

@@ -1,4 +1,3 @@
-#include "absl/strings/str_cat.h"
 #include "api/temporal/convert.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/query_answer.h"
@@ -96,8 +95,7 @@ shard::QueryAnswer read_query_answer(QueryResultType type,
   shard::QueryAnswer query_answer;
   const auto bytes = static_cast<int64_t>(result.ByteSizeLong());
   if (bytes > blob_bytes_max) {
-    query_answer.error_message =
-        absl::StrCat("query result size (", bytes, ") exceeds limit (", blob_bytes_max, ")");
+    query_answer.error_message = "Blob data size exceeds limit.";
     return query_answer;
   }
   query_answer.answered = type == QUERY_RESULT_TYPE_ANSWERED;

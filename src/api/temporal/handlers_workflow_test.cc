@@ -247,7 +247,7 @@ TEST_F(QueryTest, AnswersOfWorkers) {
   EXPECT_EQ(call("RespondQueryTaskCompleted", request)->status.code, kOk);
   EXPECT_FALSE(engine.answered_queries.requests.at(1).second.answered);
   EXPECT_EQ(engine.answered_queries.requests[1].second.error_message,
-            "query result size (2097167) exceeds limit (2097152)");
+            "Blob data size exceeds limit.");
 
   request.clear_query_result();
   request.set_completed_type(temporal::api::enums::v1::QUERY_RESULT_TYPE_FAILED);
