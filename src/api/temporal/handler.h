@@ -11,6 +11,7 @@
 #include "api/temporal/call.h"
 #include "api/temporal/polls.h"
 #include "api/temporal/service.h"
+#include "api/temporal/workers.h"
 #include "google/protobuf/arena.h"
 #include "google/protobuf/message.h"
 #include "shard/engine.h"
@@ -50,6 +51,7 @@ struct Service {
   const ServiceOptions options;
   const PollHold hold;
   PollLimiter polls;
+  Workers workers;
 };
 
 inline shard::RunRef run_ref(const shard::NamespacePtr& ns,
@@ -121,5 +123,6 @@ void add_task_handlers(Registrar& registrar);
 void add_activity_handlers(Registrar& registrar);
 void add_operate_handlers(Registrar& registrar);
 void add_options_handlers(Registrar& registrar);
+void add_worker_handlers(Registrar& registrar);
 
 }  // namespace fairlead::api

@@ -37,6 +37,7 @@ void describe(const NamespaceRow& row, const ServiceOptions& options, Response& 
   info.mutable_capabilities()->set_eager_workflow_start(true);
   info.mutable_capabilities()->set_sync_update(true);
   info.mutable_capabilities()->set_async_update(true);
+  info.mutable_capabilities()->set_worker_heartbeats(true);
   info.mutable_limits()->set_blob_size_limit_error(options.limits.blob_bytes);
   info.mutable_limits()->set_memo_size_limit_error(options.memo_bytes);
   info.mutable_limits()->set_workflow_task_completion_size_limit_error(options.completion_bytes);

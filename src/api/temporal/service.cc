@@ -135,6 +135,7 @@ void register_service(MethodTable& methods, shard::Engine& engine, const Service
   add_activity_handlers(registrar);
   add_operate_handlers(registrar);
   add_options_handlers(registrar);
+  add_worker_handlers(registrar);
   add_queue_handlers(registrar);
   add_queue_config_handlers(registrar);
 }

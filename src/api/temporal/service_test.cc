@@ -42,8 +42,8 @@ TEST_F(ServiceTest, WhatIsNotBuiltSaysSoInWordsThatClientsKnow) {
             "unknown method CreateSchedule for service "
             "temporal.api.workflowservice.v1.WorkflowService: it is not implemented by this "
             "server");
-  // The namespace does not claim worker heartbeats, so no worker sends them.
-  EXPECT_EQ(call_bytes("RecordWorkerHeartbeat", "")->status.code, kUnimplemented);
+  // Nobody is asked for what no client uses yet.
+  EXPECT_EQ(call_bytes("FetchWorkerConfig", "")->status.code, kUnimplemented);
 }
 
 TEST_F(ServiceTest, BytesThatAreNoMessageAreRefused) {
@@ -115,7 +115,7 @@ TEST_F(ServiceTest, DescribingANamespace) {
   expect_same(described, from_text<DescribeNamespaceResponse>(R"(
       namespace_info { name: "default" state: NAMESPACE_STATE_REGISTERED id: "id-of-default"
         capabilities { worker_poll_complete_on_shutdown: true poller_autoscaling: true eager_workflow_start: true
-        sync_update: true async_update: true }
+        sync_update: true async_update: true worker_heartbeats: true }
         limits { blob_size_limit_error: 2097152 memo_size_limit_error: 2097152
                  workflow_task_completion_size_limit_error: 41943040 } }
       config { workflow_execution_retention_ttl { seconds: 86400 } bad_binaries { }
