@@ -1,5 +1,7 @@
 #include "history/children.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "history/activity.h"
@@ -20,7 +22,8 @@ model::Letter letter_to(const model::RunState& from, const model::RunName& to, i
   model::Letter letter;
   letter.set_namespace_num(from.namespace_num());
   *letter.mutable_to() = to;
-  letter.set_request_id(letter_id(from.run_id(), event_id));
+  letter.set_request_id(letter_id(author_of(from, event_id), event_id));
+  for (const auto& ancestor : from.ancestors()) letter.add_former_run_ids(ancestor.run_id());
   return letter;
 }
 
@@ -73,10 +76,45 @@ void end_external(Transaction& tx, int64_t initiated_id, model::EventKind if_sig
   tx.record(std::move(event));
 }
 
+model::ChildInitiated as_shown(model::ChildInitiated asked) {
+  asked.clear_memo();
+  asked.clear_search_attributes();
+  asked.clear_start_door();
+  asked.clear_start_envelope();
+  asked.clear_user_metadata();
+  return asked;
+}
+
 }  // namespace
 
 std::string letter_id(const std::string& from_run_id, int64_t event_id) {
   return absl::StrCat(from_run_id, "/", event_id);
+}
+
+const std::string& author_of(const model::RunState& state, int64_t event_id) {
+  // The farthest ancestor that has the event wrote it.
+  for (auto at = state.ancestors().rbegin(); at != state.ancestors().rend(); ++at) {
+    if (event_id < at->events_below()) return at->run_id();
+  }
+  return state.run_id();
+}
+
+model::ChildState new_child(const model::RunState& state, const model::Event& initiated) {
+  model::ChildState child;
+  child.set_initiated_id(initiated.id());
+  *child.mutable_initiated() = as_shown(initiated.child_initiated());
+  child.set_request_id(letter_id(author_of(state, initiated.id()), initiated.id()));
+  return child;
+}
+
+model::ExternalState new_external(const model::RunState& state, const model::Event& initiated) {
+  model::ExternalState external;
+  external.set_initiated_id(initiated.id());
+  external.set_kind(initiated.kind());
+  *external.mutable_event() = initiated.external_event();
+  external.mutable_event()->clear_target_door();
+  external.set_request_id(letter_id(author_of(state, initiated.id()), initiated.id()));
+  return external;
 }
 
 void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_completed_id) {
@@ -88,21 +126,23 @@ void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_c
       tx.limits, asked.task_timeout_ns(),
       asked.run_timeout_ns() != 0 ? asked.run_timeout_ns() : asked.execution_timeout_ns()));
 
-  model::ChildState child;
-  for (auto* shown : {draft.mutable_child_initiated(), child.mutable_initiated()}) {
-    *shown = asked;
-    shown->clear_memo();
-    shown->clear_search_attributes();
-    shown->clear_start_door();
-    shown->clear_start_envelope();
-    shown->clear_user_metadata();
-  }
-  const int64_t id = tx.append(std::move(draft));
-  child.set_initiated_id(id);
-  child.set_request_id(letter_id(state.run_id(), id));
+  model::Event initiated;
+  *initiated.mutable_child_initiated() = std::move(asked);
+  *draft.mutable_child_initiated() = as_shown(initiated.child_initiated());
+  initiated.set_id(tx.append(std::move(draft)));
+  auto child = new_child(state, initiated);
+  ask_for_child(tx, child, initiated, "");
+  tx.add_child(std::move(child));
+}
 
+void ask_for_child(Transaction& tx, const model::ChildState& child, const model::Event& initiated,
+                   const std::string& promised) {
+  const auto& state = tx.state();
+  const int64_t id = child.initiated_id();
+  auto asked = initiated.child_initiated();
   model::RunName to;
   to.set_workflow_id(asked.workflow_id());
+  to.set_run_id(promised);
   auto letter = letter_to(state, to, id);
   auto* start = letter.mutable_start_child();
   auto* parent = start->mutable_parent();
@@ -111,24 +151,28 @@ void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_c
   *parent->mutable_run() = name_of(state);
   parent->set_initiated_id(id);
   *start->mutable_root() = state.has_root() ? state.root() : name_of(state);
+  if (author_of(state, id) != state.run_id()) start->set_author_run_id(author_of(state, id));
   *asked.mutable_priority() = merge_priority(state.priority(), asked.priority());
   *start->mutable_child() = std::move(asked);
   tx.post(id, std::move(letter));
-  tx.add_child(std::move(child));
 }
 
 void initiate_external(Transaction& tx, model::Event draft, int64_t workflow_task_completed_id) {
-  model::ExternalState external;
-  external.set_kind(draft.kind());
   auto* asked = draft.mutable_external_event();
   asked->set_workflow_task_completed_id(workflow_task_completed_id);
   std::string door = std::move(*asked->mutable_target_door());
   asked->clear_target_door();
-  *external.mutable_event() = *asked;
-  const int64_t id = tx.append(std::move(draft));
-  external.set_initiated_id(id);
-  external.set_request_id(letter_id(tx.state().run_id(), id));
+  model::Event initiated;
+  initiated.set_kind(draft.kind());
+  *initiated.mutable_external_event() = *asked;
+  initiated.set_id(tx.append(std::move(draft)));
+  auto external = new_external(tx.state(), initiated);
+  ask_external(tx, external, std::move(door));
+  tx.add_external(std::move(external));
+}
 
+void ask_external(Transaction& tx, const model::ExternalState& external, std::string door) {
+  const int64_t id = external.initiated_id();
   auto letter = letter_to(tx.state(), external.event().run(), id);
   auto* body = letter.mutable_external();
   body->set_kind(external.kind());
@@ -137,7 +181,6 @@ void initiate_external(Transaction& tx, model::Event draft, int64_t workflow_tas
   body->set_initiated_id(id);
   body->set_children_only(external.event().children_only());
   tx.post(id, std::move(letter));
-  tx.add_external(std::move(external));
 }
 
 void child_started(Transaction& tx, int64_t initiated_id, const std::string& run_id) {
@@ -215,9 +258,14 @@ void tell_child_closed(Transaction& tx, const model::Event& closing, int64_t eve
   tx.post(event_id, std::move(letter));
 }
 
-bool is_child_of(const model::RunState& child, const model::RunName& parent, int64_t initiated_id) {
-  return child.has_parent() && child.parent().run().workflow_id() == parent.workflow_id() &&
-         child.parent().run().run_id() == parent.run_id() &&
+bool is_child_of(const model::RunState& child, const model::RunName& parent,
+                 const google::protobuf::RepeatedPtrField<std::string>& former_run_ids,
+                 int64_t initiated_id) {
+  const auto& known = child.parent().run();
+  return child.has_parent() && known.workflow_id() == parent.workflow_id() &&
+         (known.run_id() == parent.run_id() ||
+          std::find(former_run_ids.begin(), former_run_ids.end(), known.run_id()) !=
+              former_run_ids.end()) &&
          (initiated_id == 0 || child.parent().initiated_id() == initiated_id);
 }
 

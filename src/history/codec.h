@@ -14,6 +14,9 @@ class Codec {
   virtual ~Codec() = default;
   // Appends one finished event, framed so that appended events together are one history.
   virtual void append_event(const model::Event& event, std::string* history) const = 0;
+  // The inverse, of one framed event: what the engine has to know to go on from there. The rest
+  // stays among the door's bytes, so that appending it again gives the same event.
+  virtual model::Event read_event(std::string_view framed) const = 0;
   // What a run that follows another one, as a retry or by its schedule, begins with: the other
   // one's memo, search attributes and the bytes of its started event that are the door's.
   // `first_event` is the other run's, as it was appended; `closing` is the draft of the event that

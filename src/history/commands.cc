@@ -150,7 +150,9 @@ class Foresight {
   }
 
   bool is_accepted(const std::string& id) const {
-    return run_.updates.contains(id) || new_updates_.contains(id);
+    const auto found = run_.updates.find(id);
+    return (found != run_.updates.end() && found->second.accepted_id() != 0) ||
+           new_updates_.contains(id);
   }
   static std::optional<CommandRefusal> bad_update(const std::string& id, const char* what) {
     return CommandRefusal{
@@ -244,6 +246,8 @@ int64_t forget_timer(Transaction& tx, const std::string& id) {
   });
   FL_ASSERT(fired != buffered->end(), "the command was checked");
   const int64_t started_id = fired->timer_ended().started_id();
+  tx.state().set_buffered_bytes(tx.state().buffered_bytes() -
+                                static_cast<int64_t>(fired->ByteSizeLong()));
   buffered->erase(fired);
   return started_id;
 }
@@ -262,24 +266,20 @@ void answer_update(Transaction& tx, model::Event draft) {
   const std::string id = about->update_id();
   const auto kind = draft.kind();
   tx.update_changes().push_back({id, kind, std::move(*about->mutable_outcome())});
-  if (kind == model::UPDATE_REJECTED) return;
+  if (kind == model::UPDATE_REJECTED) {
+    forget_update(tx, id);
+    return;
+  }
   auto& update = tx.run().updates[id];
   update.set_update_id(id);
+  // What was admitted has its request in the history.
+  if (update.admitted_id() != 0) about->clear_request();
+  update.clear_request();
   if (kind == model::UPDATE_COMPLETED) about->set_accepted_id(update.accepted_id());
   const int64_t event_id = tx.append(std::move(draft));
   kind == model::UPDATE_ACCEPTED ? update.set_accepted_id(event_id)
                                  : update.set_completed_id(event_id);
   tx.run().touched_updates.insert(id);
-}
-
-void upsert(google::protobuf::Map<std::string, std::string>* fields, const model::Event& draft) {
-  for (const auto& [key, value] : draft.command_recorded().upserts()) {
-    if (value.empty()) {
-      fields->erase(key);
-    } else {
-      (*fields)[key] = value;
-    }
-  }
 }
 
 void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
@@ -312,9 +312,7 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
       return;
     case model::SEARCH_ATTRIBUTES_UPSERTED:
     case model::PROPERTIES_MODIFIED:
-      upsert(kind == model::PROPERTIES_MODIFIED ? tx.state().mutable_memo()
-                                                : tx.state().mutable_search_attributes(),
-             draft);
+      upsert(draft, &tx.state());
       [[fallthrough]];
     case model::MARKER_RECORDED:
       draft.mutable_command_recorded()->set_workflow_task_completed_id(completed_id);
@@ -329,6 +327,18 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
 
 }  // namespace
 
+void upsert(const model::Event& event, model::RunState* state) {
+  auto* fields = event.kind() == model::PROPERTIES_MODIFIED ? state->mutable_memo()
+                                                            : state->mutable_search_attributes();
+  for (const auto& [key, value] : event.command_recorded().upserts()) {
+    if (value.empty()) {
+      fields->erase(key);
+    } else {
+      (*fields)[key] = value;
+    }
+  }
+}
+
 std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
                                              std::vector<model::Event>* commands) {
   Foresight foresight(run, limits);
@@ -336,6 +346,10 @@ std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limit
     if (auto refusal = foresight.check(&command)) return refusal;
   }
   return std::nullopt;
+}
+
+void forget_update(Transaction& tx, const std::string& id) {
+  if (tx.run().updates.erase(id) > 0) tx.run().touched_updates.insert(id);
 }
 
 void apply_commands(Transaction& tx, std::vector<model::Event> commands,

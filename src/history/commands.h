@@ -26,6 +26,12 @@ struct CommandRefusal {
 std::optional<CommandRefusal> check_commands(const Run& run, const Limits& limits,
                                              std::vector<model::Event>* commands);
 
+// Changes the memo or the search attributes as the event says.
+void upsert(const model::Event& event, model::RunState* state);
+
+// An update that was admitted again is refused.
+void forget_update(Transaction& tx, const std::string& id);
+
 // Carries out commands that were checked.
 void apply_commands(Transaction& tx, std::vector<model::Event> commands,
                     int64_t workflow_task_completed_id);

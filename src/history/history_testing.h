@@ -20,6 +20,14 @@ class PlainCodec final : public Codec {
   void append_event(const model::Event& event, std::string* history) const override {
     wire::Writer(history).bytes(1, event.SerializeAsString());
   }
+  model::Event read_event(std::string_view framed) const override {
+    wire::Reader reader(framed);
+    model::Event event;
+    if (reader.next()) {
+      event.ParseFromArray(reader.bytes().data(), static_cast<int>(reader.bytes().size()));
+    }
+    return event;
+  }
   model::ContinueAsNew begin_again(std::string_view, const model::Event&) const override {
     return {};
   }

@@ -24,6 +24,16 @@ TimeNs round_up_to_ms(TimeNs time) {
   return (time + kMillisecond - 1) / kMillisecond * kMillisecond;
 }
 
+// What a command to continue as new leaves open stays as it is.
+void fill_in(const model::RunState& state, model::ContinueAsNew* next) {
+  if (next->workflow_type().empty()) next->set_workflow_type(state.workflow_type());
+  if (next->task_queue().empty()) next->set_task_queue(state.task_queue());
+  if (next->run_timeout_ns() == 0) next->set_run_timeout_ns(state.run_timeout_ns());
+  if (next->task_timeout_ns() == 0) next->set_task_timeout_ns(state.task_timeout_ns());
+}
+
+}  // namespace
+
 model::Status closing_status(model::EventKind kind) {
   switch (kind) {
     case model::WORKFLOW_COMPLETED:
@@ -42,15 +52,12 @@ model::Status closing_status(model::EventKind kind) {
   }
 }
 
-// What a command to continue as new leaves open stays as it is.
-void fill_in(const model::RunState& state, model::ContinueAsNew* next) {
-  if (next->workflow_type().empty()) next->set_workflow_type(state.workflow_type());
-  if (next->task_queue().empty()) next->set_task_queue(state.task_queue());
-  if (next->run_timeout_ns() == 0) next->set_run_timeout_ns(state.run_timeout_ns());
-  if (next->task_timeout_ns() == 0) next->set_task_timeout_ns(state.task_timeout_ns());
+TimeNs run_expiration(const model::RunState& state) {
+  if (state.run_timeout_ns() == 0) return 0;
+  // Rounded like the whole chain's: a run that has all of its time ends with it, not before.
+  return shorter(round_up_to_ms(add_saturated(state.execution_ns(), state.run_timeout_ns())),
+                 state.execution_expiration_ns());
 }
-
-}  // namespace
 
 DurationNs effective_task_timeout(const Limits& limits, DurationNs asked, DurationNs run_timeout) {
   const DurationNs timeout = asked > 0 ? asked : limits.workflow_task_timeout;
@@ -77,12 +84,7 @@ void start_run(Transaction& tx, const Beginning& beginning) {
     state.set_execution_expiration_ns(
         round_up_to_ms(add_saturated(tx.now, state.execution_timeout_ns())));
   }
-  if (state.run_timeout_ns() > 0) {
-    // Rounded like the whole chain's: a run that has all of its time ends with it, not before.
-    state.set_run_expiration_ns(
-        shorter(round_up_to_ms(add_saturated(state.execution_ns(), state.run_timeout_ns())),
-                state.execution_expiration_ns()));
-  }
+  state.set_run_expiration_ns(run_expiration(state));
 
   model::Event event;
   event.set_kind(model::WORKFLOW_STARTED);
@@ -170,7 +172,8 @@ void close_run(Transaction& tx, model::Event closing) {
   next->clear_memo();
   next->clear_search_attributes();
   const int64_t id = tx.append(closing);
-  if (!successor.has_value()) tell_child_closed(tx, closing, id);
+  // A run that a reset ends goes on as the new one.
+  if (!successor.has_value() && state.reset_run_id().empty()) tell_child_closed(tx, closing, id);
   tx.close(closing_status(kind));
   if (successor.has_value()) tx.follow_with(std::move(*successor));
 }

@@ -21,6 +21,10 @@ struct Beginning {
 };
 void start_run(Transaction& tx, const Beginning& beginning);
 
+// When the run's own time is up, given its other times; 0: never.
+TimeNs run_expiration(const model::RunState& state);
+model::Status closing_status(model::EventKind kind);
+
 // The timeout of a run's workflow tasks, given what was asked for.
 DurationNs effective_task_timeout(const Limits& limits, DurationNs asked, DurationNs run_timeout);
 

@@ -1,6 +1,7 @@
 #include "history/transaction.h"
 
 #include <algorithm>
+#include <iterator>
 
 #include "base/assert.h"
 #include "history/children.h"
@@ -218,11 +219,22 @@ void Transaction::close(model::Status status) {
   while (!run_.activities.empty()) erase_activity(run_.activities.begin()->first);
   while (!run_.timers.empty()) erase_timer(run_.timers.begin()->first);
   while (!run_.children.empty()) {
-    tell_parent_closed(*this, run_.children.begin()->second);
+    const auto& child = run_.children.begin()->second;
+    if (state.reset_run_id().empty()) {
+      tell_parent_closed(*this, child);
+    } else {
+      settle_letter(child.initiated_id());  // the run that goes on asks for it again
+    }
     erase_child(run_.children.begin()->first);
   }
   // Letters that are on their way arrive all the same; nobody is left who wants to know.
   while (!run_.externals.empty()) erase_external(run_.externals.begin()->first);
+  // What was not accepted by now never is.
+  for (auto at = run_.updates.begin(); at != run_.updates.end();) {
+    const bool is_accepted = at->second.accepted_id() != 0;
+    if (!is_accepted) run_.touched_updates.insert(at->first);
+    at = is_accepted ? std::next(at) : run_.updates.erase(at);
+  }
   state.clear_buffered();
   state.clear_sticky();
   state.set_buffered_bytes(0);

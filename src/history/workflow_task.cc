@@ -86,17 +86,17 @@ void end_unsuccessfully(Transaction& tx, model::EventKind kind, TaskFailure fail
         *ended->mutable_failure() = std::move(failure.failure);
       }
       ended->set_identity(std::move(failure.identity));
+      ended->set_base_run_id(std::move(failure.base_run_id));
+      ended->set_new_run_id(std::move(failure.new_run_id));
     }
     tx.append(std::move(event));
   }
   const bool was_sticky = state.has_sticky();
   state.clear_workflow_task();
   state.clear_sticky();
-  const auto cause = static_cast<FailedCause>(failure.cause);
   const bool starts_over =
       was_sticky || state.buffered_size() > 0 ||
-      (kind == model::WORKFLOW_TASK_FAILED &&
-       (cause == FailedCause::kFailoverCloseCommand || cause == FailedCause::kResetWorkflow));
+      (kind == model::WORKFLOW_TASK_FAILED && begins_anew(static_cast<FailedCause>(failure.cause)));
   state.set_task_attempt(starts_over ? 1 : task.attempt() + 1);
   tx.flush_buffered();
   tx.want_task();
@@ -131,6 +131,10 @@ void schedule(Transaction& tx, bool is_speculative) {
 }
 
 }  // namespace
+
+bool begins_anew(FailedCause cause) {
+  return cause == FailedCause::kFailoverCloseCommand || cause == FailedCause::kResetWorkflow;
+}
 
 void write_virtual_events(Transaction& tx) {
   auto* task = tx.state().mutable_workflow_task();

@@ -71,7 +71,12 @@ struct TaskFailure {
   model::Failure failure;
   std::string identity;
   std::string door;
+  // A reset: from which run to which.
+  std::string base_run_id;
+  std::string new_run_id;
 };
+// Whether the next task after one that failed so is like a first one.
+bool begins_anew(FailedCause cause);
 void fail_workflow_task(Transaction& tx, TaskFailure failure);
 void time_out_workflow_task(Transaction& tx);
 // The sticky worker did not come for the task: everyone may have it.

@@ -24,6 +24,7 @@ class Engine {
   virtual void signal_workflow(SignalRequest request, Reply<Done> reply) = 0;
   virtual void cancel_workflow(CancelRequest request, Reply<Done> reply) = 0;
   virtual void terminate_workflow(TerminateRequest request, Reply<Done> reply) = 0;
+  virtual void reset_workflow(ResetRequest request, Reply<ResetResult> reply) = 0;
   virtual void describe_workflow(RunRef run, Reply<RunView> reply) = 0;
   // Answered with the run's priority as it is now.
   virtual void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) = 0;

@@ -195,6 +195,11 @@ void Node::terminate_workflow(TerminateRequest request, Reply<Done> reply) {
   send(shard, &Shard::terminate_workflow, std::move(request), std::move(reply));
 }
 
+void Node::reset_workflow(ResetRequest request, Reply<ResetResult> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::reset_workflow, std::move(request), std::move(reply));
+}
+
 void Node::describe_workflow(RunRef run, Reply<RunView> reply) {
   auto& shard = shard_of_run(run.ns, run.workflow_id);
   send(shard, &Shard::describe_workflow, std::move(run), std::move(reply));

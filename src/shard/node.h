@@ -57,6 +57,7 @@ class Node final : public Engine, private Peers {
   void signal_workflow(SignalRequest request, Reply<Done> reply) override;
   void cancel_workflow(CancelRequest request, Reply<Done> reply) override;
   void terminate_workflow(TerminateRequest request, Reply<Done> reply) override;
+  void reset_workflow(ResetRequest request, Reply<ResetResult> reply) override;
   void describe_workflow(RunRef run, Reply<RunView> reply) override;
   void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) override;
   void delete_workflow(RunRef run, Reply<Done> reply) override;

@@ -145,6 +145,22 @@ struct TerminateRequest {
   std::string envelope;
 };
 
+// Begins a run again from one of its workflow tasks, as a new run. The one that is current ends.
+struct ResetRequest {
+  RunRef run;
+  std::string namespace_name;
+  std::string request_id;
+  int64_t event_id = 0;  // the first event that the new run does not share
+  std::string reason;
+  // What came in later and is not given to the new run once more.
+  bool skips_signals = false;
+  bool skips_updates = false;
+};
+
+struct ResetResult {
+  std::string run_id;
+};
+
 // Everything that finds a handed-out task again. Tokens that clients hold are this, encoded by the
 // door; it must be enough after any number of restarts.
 struct TaskToken {

@@ -23,6 +23,16 @@ Row parse_row(std::string_view value) {
 
 }  // namespace
 
+void RunEntry::recall_updates() {
+  absl::btree_map<int64_t, const model::UpdateState*> admitted;
+  for (const auto& [id, update] : run.updates) {
+    if (update.accepted_id() == 0) admitted[update.admitted_id()] = &update;
+  }
+  for (const auto& [at, update] : admitted) {
+    updates.push_back({update->update_id(), update->request(), false, true});
+  }
+}
+
 RunEntry* RunCache::find(const std::string& key) {
   const auto found = entries_.find(key);
   if (found != entries_.end()) {
@@ -59,6 +69,7 @@ RunEntry* RunCache::find(const std::string& key) {
         return true;
       });
   FL_ASSERT(status.ok(), "the store can be read");
+  entry->recall_updates();
   return insert(std::move(entry));
 }
 

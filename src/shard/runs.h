@@ -24,11 +24,13 @@ struct HistoryWaiter {
   Alarms::Handle alarm;
 };
 
-// An update that no worker has answered yet. It lives in memory only: who sent it sends it again.
+// An update that no worker has answered yet. Mostly it lives in memory only: who sent it sends it
+// again.
 struct LiveUpdate {
   std::string id;
   std::string request;
   bool is_delivered = false;  // with the task that a worker holds
+  bool is_durable = false;    // admitted by a reset: it has a row
 };
 
 // Someone who waits for a stage of an update.
@@ -58,6 +60,9 @@ struct RunEntry {
   std::vector<UpdateWaiter> update_waiters;
   size_t bytes = 0;
   std::list<RunEntry*>::iterator lru;
+
+  // Updates that were admitted again and not answered yet wait for the next task.
+  void recall_updates();
 
   bool is_pinned() const {
     return is_locked || is_new || !waiting.empty() || !waiters.empty() || !queries.empty() ||

@@ -456,9 +456,9 @@ void Shard::after_write(StepPtr step) {
 namespace {
 
 // The rows of what a step has changed among the run's pending things.
-template <typename Rows, typename Key>
-void write_touched(Step& step, absl::btree_set<int64_t>* touched, const Rows& rows, Key key) {
-  for (const int64_t id : *touched) {
+template <typename Id, typename Rows, typename Key>
+void write_touched(Step& step, absl::btree_set<Id>* touched, const Rows& rows, Key key) {
+  for (const Id& id : *touched) {
     const auto found = rows.find(id);
     if (found == rows.end()) {
       step.batch.erase(key(id));
@@ -489,11 +489,9 @@ void Shard::write_part(Step& step, Step::Part& part) {
                 [&](int64_t id) { return store::keys::pending_timer(id_, entry.key, id); });
   write_touched(step, &run.touched_children, run.children,
                 [&](int64_t id) { return store::keys::pending_child(id_, entry.key, id); });
-  for (const auto& id : run.touched_updates) {
-    step.batch.put(store::keys::accepted_update(id_, entry.key, id),
-                   run.updates.at(id).SerializeAsString());
-  }
-  run.touched_updates.clear();
+  write_touched(step, &run.touched_updates, run.updates, [&](const std::string& id) {
+    return store::keys::accepted_update(id_, entry.key, id);
+  });
   write_touched(step, &run.touched_externals, run.externals,
                 [&](int64_t id) { return store::keys::pending_external(id_, entry.key, id); });
   if (entry.is_new) {

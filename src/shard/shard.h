@@ -7,12 +7,14 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/flat_hash_map.h"
+#include "absl/functional/function_ref.h"
 #include "base/error.h"
 #include "base/executor.h"
 #include "base/random.h"
 #include "history/codec.h"
 #include "history/commands.h"
 #include "history/limits.h"
+#include "history/reset.h"
 #include "history/workflow_task.h"
 #include "shard/alarms.h"
 #include "shard/commit_log.h"
@@ -83,6 +85,7 @@ class Shard {
   void signal_workflow(SignalRequest request, Reply<Done> reply);
   void cancel_workflow(CancelRequest request, Reply<Done> reply);
   void terminate_workflow(TerminateRequest request, Reply<Done> reply);
+  void reset_workflow(ResetRequest request, Reply<ResetResult> reply);
   void describe_workflow(RunRef run, Reply<RunView> reply);
   void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply);
   void delete_workflow(RunRef run, Reply<Done> reply);
@@ -192,6 +195,19 @@ class Shard {
   // Chains.
   void add_successor(Step& step, size_t part);
 
+  // Resets.
+  RunEntry* current_beside(RunEntry& base);
+  std::string made_before(const std::string& request_id, RunEntry& current, RunEntry& base);
+  void fork_run(RunEntry& base, RunEntry& current, const ResetRequest& request,
+                Reply<ResetResult> reply);
+  void reapply_run(Step& step, history::Transaction& tx, const std::string& key, int64_t from,
+                   const history::Reapply& wanted);
+  void reapply_chain(Step& step, history::Transaction& tx, const RunEntry& base,
+                     const ResetRequest& request);
+  void reapply_heirs(Step& step, history::Transaction& tx, std::string heir, int64_t event_id);
+  void copy_request_ids(Step& step, history::Transaction& tx, const std::string& key);
+  RunRef heir_of(RunRef run, int64_t event_id);
+
   // Letters.
   void post_letters(Step& step, Step::Part& part);
   void deliver(const Sender& sender, model::Letter letter);
@@ -214,6 +230,9 @@ class Shard {
     int64_t next_event = 0;
   };
   Slice collect(const RunEntry& entry, int64_t from, int max_batches);
+  // The stored events of a run, batch by batch, the first of which holds `from`.
+  void each_batch(const std::string& key, int64_t from,
+                  absl::FunctionRef<bool(int64_t first_id, std::string_view batch)> visit);
   std::string event_bytes(const RunEntry& entry, int64_t event_id);
   HistoryPage make_page(RunEntry& entry, const HistoryRequest& request);
   bool has_page(const RunEntry& entry, const HistoryRequest& request) const;
@@ -243,6 +262,7 @@ class Shard {
   bool wants_update_task(const RunEntry& entry, history::Transaction& tx) const;
   void settle_updates(Step& step, RunEntry& entry,
                       const std::vector<history::UpdateChange>& changes, bool rejects_ignored);
+  void forget_ignored_updates(const RunEntry& entry, history::Transaction& tx) const;
   void abort_updates(Step& step, RunEntry& entry);
   void refuse_updates(Step& step, RunEntry& entry);
   void tell_update_waiters(Step& step, RunEntry& entry, const std::string& id,

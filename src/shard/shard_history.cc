@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/wire.h"
 #include "shard/shard.h"
+#include "shard/stored_events.h"
 #include "store/keys.h"
 
 namespace fairlead::shard {
@@ -15,14 +16,6 @@ namespace {
 constexpr size_t kRecentBytesMax = 32 << 10;
 constexpr size_t kPageBytesMax = 8 << 20;
 
-// The framed events of a batch, one by one, with their ids.
-template <typename Visit>
-void for_each_event(std::string_view batch, int64_t first_id, Visit visit) {
-  wire::Reader reader(batch);
-  for (int64_t id = first_id; reader.next(); ++id) visit(id, reader.raw());
-  FL_ASSERT(reader.ok(), "stored events are framed");
-}
-
 // The part of a batch that begins with event `from`.
 std::string_view from_event(std::string_view batch, int64_t first_id, int64_t from) {
   size_t skipped = 0;
@@ -30,12 +23,6 @@ std::string_view from_event(std::string_view batch, int64_t first_id, int64_t fr
     if (id < from) skipped += raw.size();
   });
   return batch.substr(skipped);
-}
-
-int64_t first_event_of(std::string_view key) {
-  int64_t id = 0;
-  for (const char byte : key.substr(key.size() - 8)) id = id << 8 | static_cast<uint8_t>(byte);
-  return id;
 }
 
 }  // namespace
@@ -69,24 +56,29 @@ Shard::Slice Shard::collect(const RunEntry& entry, int64_t from, int max_batches
     return slice;
   }
 
-  const auto range = store::keys::events(id_, entry.key);
-  std::string begin = store::keys::events(id_, entry.key, from);
-  // `from` may be in the middle of a batch, whose row then stands before it.
-  auto status =
-      world_.store->scan_reverse(range.begin, store::keys::events(id_, entry.key, from + 1),
-                                 [&](std::string_view key, std::string_view) {
-                                   begin = key;
-                                   return false;
-                                 });
-  FL_ASSERT(status.ok(), "the store can be read");
-  status = world_.store->scan(begin, range.end, [&](std::string_view key, std::string_view value) {
-    const int64_t first_id = first_event_of(key);
+  each_batch(entry.key, from, [&](int64_t first_id, std::string_view batch) {
     int64_t count = 0;
-    for_each_event(value, first_id, [&](int64_t, std::string_view) { ++count; });
-    return add(first_id, value, first_id + count);
+    for_each_event(batch, first_id, [&](int64_t, std::string_view) { ++count; });
+    return add(first_id, batch, first_id + count);
+  });
+  return slice;
+}
+
+void Shard::each_batch(const std::string& key, int64_t from,
+                       absl::FunctionRef<bool(int64_t first_id, std::string_view batch)> visit) {
+  const auto range = store::keys::events(id_, key);
+  std::string begin = store::keys::events(id_, key, from);
+  // `from` may be in the middle of a batch, whose row then stands before it.
+  auto status = world_.store->scan_reverse(range.begin, store::keys::events(id_, key, from + 1),
+                                           [&](std::string_view row, std::string_view) {
+                                             begin = row;
+                                             return false;
+                                           });
+  FL_ASSERT(status.ok(), "the store can be read");
+  status = world_.store->scan(begin, range.end, [&](std::string_view row, std::string_view value) {
+    return visit(first_event_of(row), value);
   });
   FL_ASSERT(status.ok(), "the store can be read");
-  return slice;
 }
 
 std::string Shard::event_bytes(const RunEntry& entry, int64_t event_id) {

@@ -86,7 +86,9 @@ void Shard::post_letters(Step& step, Step::Part& part) {
     }
     auto letter = *posted.letter;
     // Promised before it is asked for: a request that comes again finds the child by its run id.
-    if (letter.has_start_child()) letter.mutable_to()->set_run_id(make_uuid(random_, part.tx.now));
+    if (letter.has_start_child() && letter.to().run_id().empty()) {
+      letter.mutable_to()->set_run_id(make_uuid(random_, part.tx.now));
+    }
     step.batch.put(std::move(key), letter.SerializeAsString());
     step.after_write.push_back(
         [this, sender = Sender{id_, part.entry->key, posted.event_id},
@@ -163,16 +165,35 @@ void Shard::receive_start_child(const Sender& sender, const model::Letter& lette
     answer_letter(sender, letter, {absl::OkStatus(), letter.to().run_id()});
     return;
   }
+  const auto& asked = letter.start_child();
+  if (!asked.author_run_id().empty()) {
+    // The parent was reset. Before that it may have started the child and not lived to hear of it.
+    const auto current =
+        current_run(NamespaceNum(letter.namespace_num()), letter.to().workflow_id());
+    const auto* entry = current.ok() ? runs_.find(*current) : nullptr;
+    if (entry != nullptr && entry->run.is_open() &&
+        history::is_child_of(entry->run.state, asked.parent().run(), letter.former_run_ids(),
+                             asked.parent().initiated_id())) {
+      answer_letter(sender, letter, {absl::OkStatus(), entry->run.state.first_run_id()});
+      return;
+    }
+  }
   start_workflow(start_request(letter), [this, sender, letter](absl::StatusOr<StartResult> result) {
     answer_letter(sender, letter, {result.status(), result.ok() ? result->run_id : ""});
   });
 }
 
 void Shard::receive_child_closed(const Sender& sender, const model::Letter& letter) {
+  const RunRef parent{NamespaceNum(letter.namespace_num()), letter.to().workflow_id(),
+                      letter.to().run_id()};
   with_run(
-      {NamespaceNum(letter.namespace_num()), letter.to().workflow_id(), letter.to().run_id()},
-      [this, sender, letter](RunEntry& entry) {
+      heir_of(parent, letter.child_closed().initiated_id()),
+      [this, parent, sender, letter](RunEntry& entry) {
         if (!entry.run.is_open()) {
+          // Perhaps a reset was under way and has ended it.
+          const std::string closed = entry.run.state.run_id();
+          const auto heir = heir_of(parent, letter.child_closed().initiated_id()).run_id;
+          if (heir != parent.run_id && heir != closed) return receive_child_closed(sender, letter);
           answer_letter(sender, letter, {});
           return;
         }
@@ -189,9 +210,9 @@ void Shard::receive_parent_closed(const Sender& sender, const model::Letter& let
       {NamespaceNum(letter.namespace_num()), letter.to().workflow_id(), ""},
       [this, sender, letter](RunEntry& entry) {
         const auto& body = letter.parent_closed();
-        const bool is_meant =
-            entry.run.is_open() &&
-            history::is_child_of(entry.run.state, body.parent(), body.initiated_id());
+        const bool is_meant = entry.run.is_open() &&
+                              history::is_child_of(entry.run.state, body.parent(),
+                                                   letter.former_run_ids(), body.initiated_id());
         if (!is_meant) {
           answer_letter(sender, letter, {});
           return;
@@ -224,7 +245,8 @@ void Shard::receive_external(const Sender& sender, const model::Letter& letter) 
       run,
       [this, run, sender, letter](RunEntry& entry) {
         const auto& asked = letter.external();
-        if (asked.children_only() && !history::is_child_of(entry.run.state, asked.from(), 0)) {
+        if (asked.children_only() &&
+            !history::is_child_of(entry.run.state, asked.from(), letter.former_run_ids(), 0)) {
           answer_letter(sender, letter, {errors::workflow_not_found(run.workflow_id)});
           return;
         }

@@ -63,7 +63,8 @@ WorkflowTask Shard::make_workflow_task(RunEntry& entry, bool from_sticky) {
   for (const auto& id : entry.queries) answer.queries.push_back({id, queries_.at(id).query});
   for (auto& update : entry.updates) {
     if (std::exchange(update.is_delivered, true)) continue;
-    answer.updates.push_back({update.id, update.request});
+    // What a reset has admitted stands in the history, and workers take it from there.
+    if (!update.is_durable) answer.updates.push_back({update.id, update.request});
   }
   return answer;
 }
@@ -297,6 +298,7 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
           state.clear_sticky();
         }
         history::apply_commands(tx, std::move(request.commands), completed_id);
+        if (!request.force_new_task) forget_ignored_updates(entry, tx);
         if (request.force_new_task && entry.run.is_open()) tx.want_task();
         tx.schedule_wanted_task();
         if (is_heartbeat && state.has_workflow_task()) {

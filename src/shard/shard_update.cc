@@ -5,6 +5,7 @@
 // it is in the history, and what became of it can be asked as long as the run is kept.
 
 #include <algorithm>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
@@ -45,8 +46,9 @@ absl::Status Shard::check_update(const RunEntry& entry, const UpdateRequest& req
   size_t bytes = request.request.size();
   for (const auto& update : entry.updates) bytes += update.request.size();
   const auto accepted =
-      std::count_if(entry.run.updates.begin(), entry.run.updates.end(),
-                    [](const auto& update) { return update.second.completed_id() == 0; });
+      std::count_if(entry.run.updates.begin(), entry.run.updates.end(), [](const auto& update) {
+        return update.second.accepted_id() != 0 && update.second.completed_id() == 0;
+      });
   if (static_cast<int64_t>(entry.updates.size()) + accepted >= limits.updates_in_flight ||
       static_cast<int64_t>(bytes) > limits.updates_in_flight_bytes) {
     return errors::concurrent_limit(
@@ -222,7 +224,7 @@ UpdateResult Shard::look_at_update(const RunEntry& entry, const std::string& id)
   result.run_id = entry.run.state.run_id();
   result.update_id = id;
   const auto accepted = entry.run.updates.find(id);
-  if (accepted == entry.run.updates.end()) {
+  if (accepted == entry.run.updates.end() || accepted->second.accepted_id() == 0) {
     result.stage = UpdateStage::kAdmitted;
   } else if (accepted->second.completed_id() != 0) {
     result.stage = UpdateStage::kCompleted;
@@ -313,6 +315,17 @@ void Shard::settle_updates(Step& step, RunEntry& entry,
   }
 }
 
+// What was admitted again and is now refused because the worker ignored it is not kept.
+void Shard::forget_ignored_updates(const RunEntry& entry, history::Transaction& tx) const {
+  if (!tx.run().is_open()) return;
+  for (const auto& update : entry.updates) {
+    const auto found = tx.run().updates.find(update.id);
+    const bool is_ignored = update.is_delivered && update.is_durable &&
+                            found != tx.run().updates.end() && found->second.accepted_id() == 0;
+    if (is_ignored) history::forget_update(tx, update.id);
+  }
+}
+
 // The task that carried them came to nothing: the next one takes them along.
 void Shard::redeliver_updates(RunEntry& entry) {
   for (auto& update : entry.updates) update.is_delivered = false;
@@ -337,15 +350,16 @@ void Shard::abort_updates(Step& step, RunEntry& entry) {
 
 // The worker's whole answer was refused.
 void Shard::refuse_updates(Step& step, RunEntry& entry) {
-  const auto live = std::move(entry.updates);
+  auto live = std::move(entry.updates);
   entry.updates.clear();
-  for (const auto& update : live) {
-    tell_update_waiters(
-        step, entry, update.id,
-        update.is_delivered
-            ? errors::workflow_not_ready("Unable to perform workflow execution update due to "
-                                         "unexpected workflow task failure.")
-            : errors::unavailable("workflow update was aborted"));
+  for (auto& update : live) {
+    const bool was_delivered = std::exchange(update.is_delivered, false);
+    tell_update_waiters(step, entry, update.id,
+                        was_delivered ? errors::workflow_not_ready(
+                                            "Unable to perform workflow execution update due to "
+                                            "unexpected workflow task failure.")
+                                      : errors::unavailable("workflow update was aborted"));
+    if (update.is_durable) entry.updates.push_back(std::move(update));
   }
 }
 

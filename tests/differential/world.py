@@ -117,8 +117,10 @@ class World:
         self._records.append((rpc, answer))
         if isinstance(answer, Refusal) or getattr(request, "namespace", NAMESPACE) not in ("", NAMESPACE):
             return
-        if request is not None and "run_id" in answer.DESCRIPTOR.fields_by_name and hasattr(request, "workflow_id"):
-            self._runs.add(request.workflow_id, answer.run_id)
+        if request is not None and "run_id" in answer.DESCRIPTOR.fields_by_name:
+            named = request if hasattr(request, "workflow_id") else getattr(request, "workflow_execution", None)
+            if named is not None:
+                self._runs.add(named.workflow_id, answer.run_id)
         self._runs.add_all(answer)
 
     # ---- a client's moves ------------------------------------------------------------------------

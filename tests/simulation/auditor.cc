@@ -177,7 +177,7 @@ void Auditor::settle(const std::string& run_id, const Events& events) {
   if (!run.input.empty() && input.payloads(0).data() != run.input) fail(name + " lost its input");
 
   settle_signals(run, name, events);
-  settle_updates(run, name, events);
+  settle_updates(run, run_id, events);
   settle_activities(run, name, events);
   absl::btree_set<int64_t> completed;
   bool is_cancel_requested = false;
@@ -248,18 +248,34 @@ void Auditor::settle_signals(const Run& run, const std::string& name, const Even
   }
 }
 
-void Auditor::settle_updates(const Run& run, const std::string& name, const Events& events) {
+void Auditor::settle_updates(const Run& run, const std::string& run_id, const Events& events) {
+  const std::string name = absl::StrCat("run ", run_id, " of ", run.workflow_id);
+  // A run that a reset has made is given updates that were sent to another one.
+  const bool is_reset = reset_event(events, run_id) != nullptr;
+  absl::btree_map<std::string, temporal::api::update::v1::Request> admitted;
   absl::btree_map<int64_t, std::string> accepted;  // by event id
   absl::btree_set<std::string> known;
   absl::btree_set<std::string> completed;
   for (const auto& event : events) {
-    if (event.has_workflow_execution_update_accepted_event_attributes()) {
+    if (event.has_workflow_execution_update_admitted_event_attributes()) {
+      const auto& asked = event.workflow_execution_update_admitted_event_attributes().request();
+      if (!is_reset) fail(name + " admitted an update that nobody has reset");
+      if (!admitted.emplace(asked.meta().update_id(), asked).second) {
+        fail(absl::StrCat(name, " admitted update ", asked.meta().update_id(), " twice"));
+      }
+    } else if (event.has_workflow_execution_update_accepted_event_attributes()) {
       const auto& about = event.workflow_execution_update_accepted_event_attributes();
       const auto& id = about.protocol_instance_id();
       if (!known.insert(id).second) fail(absl::StrCat(name, " accepted update ", id, " twice"));
-      if (!run.updates.contains(id)) fail(absl::StrCat(name, " accepted a stray update: ", id));
-      if (about.accepted_request().meta().update_id() != id ||
-          about.accepted_request().input().name() != "poke") {
+      if (!run.updates.contains(id) && !is_reset) {
+        fail(absl::StrCat(name, " accepted a stray update: ", id));
+      }
+      // The request is in the history once.
+      if (admitted.contains(id) == about.has_accepted_request()) {
+        fail(absl::StrCat(name, " has the request of update ", id, " twice or not at all"));
+      }
+      const auto& asked = admitted.contains(id) ? admitted[id] : about.accepted_request();
+      if (asked.meta().update_id() != id || asked.input().name() != "poke") {
         fail(absl::StrCat(name, " lost the request of update ", id));
       }
       accepted[event.event_id()] = id;

@@ -44,6 +44,8 @@ class Auditor {
   enum class Fate { kUnknown, kCompleted, kRejected, kCutShort };
   void sends_update(const std::string& run_id, const std::string& id);
   void told_update(const std::string& run_id, const std::string& id, Fate fate);
+  // What a reset has made goes on where its base was begun again, and knows every signal of it.
+  void told_reset(const std::string& base_run_id, const std::string& run_id);
   // A closed run stays closed.
   void told_closed(const std::string& run_id);
 
@@ -132,9 +134,13 @@ class Auditor {
   };
 
   void settle_signals(const Run& run, const std::string& name, const Events& events);
-  void settle_updates(const Run& run, const std::string& name, const Events& events);
+  void settle_updates(const Run& run, const std::string& run_id, const Events& events);
   void settle_activities(const Run& run, const std::string& name, const Events& events);
   void count_ending(const Events& events);
+  void settle_reset(const std::string& run_id, const Run& run);
+  void settle_given_again(const std::string& run_id, const Run& run, const Run& base);
+  std::vector<const Run*> holders_of(const Run& parent, int64_t initiated_id);
+  std::string origin_of(const std::string& run_id) const;
   void settle_chain(const std::string& run_id, const Run& run);
   void settle_child(const std::string& run_id, const Run& run);
 

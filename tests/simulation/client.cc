@@ -173,8 +173,9 @@ void Client::poke(const FlowPtr& flow) {
   if (dice < 88) return read_backwards(flow, flow->run_id, "", std::make_shared<Events>());
   if (dice < 92) return cancel(flow);
   if (dice < 94) return terminate(flow);
-  const bool may_replace = flow->runs < 3 && !flow->is_starting && !flow->is_repeated;
-  if (dice < 96 && may_replace) return start_run(flow);
+  if (flow->is_starting) return;
+  if (dice < 96 && flow->runs < 3 && !flow->is_repeated) return start_run(flow);
+  if (dice >= 96 && flow->resets < 3) return reset(flow);
 }
 
 void Client::signal(const FlowPtr& flow) {
@@ -264,6 +265,58 @@ void Client::terminate(const FlowPtr& flow) {
                                             const TerminateWorkflowExecutionResponse&) {
         if (outcome.ok()) world_.auditor->told_terminated(run_id, reason);
         if (says_closed(outcome)) world_.auditor->told_closed(run_id);
+      });
+}
+
+// Chooses one of the run's workflow tasks to begin again from.
+void Client::reset(const FlowPtr& flow) {
+  GetWorkflowExecutionHistoryRequest request;
+  name_run(request, flow->workflow_id, flow->run_id);
+  world_.ask<GetWorkflowExecutionHistoryResponse>(
+      process_, "GetWorkflowExecutionHistory", request, 10 * kSecond,
+      [this, flow, run_id = flow->run_id](const Outcome& outcome,
+                                          const GetWorkflowExecutionHistoryResponse& page) {
+        if (!outcome.ok() || is_calm_ || flow->is_starting || flow->run_id != run_id) return;
+        std::vector<int64_t> places;
+        const auto& events = page.history().events();
+        for (const auto& event : events) {
+          // A child may have outlived the run and ended: nobody tells it to a run that begins
+          // again.
+          const bool is_closed_run = is_closing(events[events.size() - 1]);
+          if (is_closed_run &&
+              event.has_start_child_workflow_execution_initiated_event_attributes())
+            break;
+          if (event.has_workflow_task_completed_event_attributes() ||
+              event.has_workflow_task_failed_event_attributes() ||
+              event.has_workflow_task_timed_out_event_attributes()) {
+            places.push_back(event.event_id());
+          }
+        }
+        if (!places.empty()) reset_to(flow, places[world_.random().below(places.size())]);
+      });
+}
+
+// The flow goes on with the new run.
+void Client::reset_to(const FlowPtr& flow, int64_t event_id) {
+  ResetWorkflowExecutionRequest request;
+  name_workflow(request, flow->workflow_id, flow->run_id);
+  request.set_workflow_task_finish_event_id(event_id);
+  request.set_request_id(absl::StrCat(flow->workflow_id, "-reset-", ++flow->resets));
+  request.set_reason("once more");
+  flow->is_starting = true;
+  world_.insist<ResetWorkflowExecutionResponse>(
+      process_, "ResetWorkflowExecution", request, kForEver,
+      [this, flow](const Outcome& outcome, const ResetWorkflowExecutionResponse& response) {
+        if (!outcome.ok()) {
+          return world_.auditor->fail(
+              absl::StrCat("a reset of ", flow->workflow_id, " was refused: ", outcome.message));
+        }
+        world_.probes->hit(Probe::kReset);
+        world_.auditor->told_reset(flow->run_id, response.run_id());
+        flow->run_id = response.run_id();
+        flow->is_starting = false;
+        live(flow);
+        await_end(flow, flow->run_id, "");
       });
 }
 

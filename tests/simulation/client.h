@@ -30,6 +30,7 @@ class Client {
     int signals = 0;
     int updates = 0;
     int runs = 0;
+    int resets = 0;
     bool is_starting = false;
     bool is_repeated = false;  // its first start may be asked for again, so no other may follow it
   };
@@ -44,6 +45,8 @@ class Client {
   void await_update(const FlowPtr& flow, const std::string& run_id, const std::string& id);
   void cancel(const FlowPtr& flow);
   void terminate(const FlowPtr& flow);
+  void reset(const FlowPtr& flow);
+  void reset_to(const FlowPtr& flow, int64_t event_id);
   void query(const FlowPtr& flow);
   void describe(const FlowPtr& flow);
   void read_history(const FlowPtr& flow, const std::string& run_id, std::string page_token,

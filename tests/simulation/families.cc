@@ -1,5 +1,7 @@
 // Chains and families: what the histories of different runs say about each other.
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "simulation/auditor.h"
 #include "temporal/api/enums/v1/event_type.pb.h"
@@ -45,6 +47,10 @@ EventType told_as(EventType closing) {
   }
 }
 
+bool is_ended_by_reset(const HistoryEvent& closing) {
+  return closing.workflow_execution_terminated_event_attributes().identity() == "history-resetter";
+}
+
 // Calls `visit` with the initiated event's id and the last run of each child whose end is told.
 template <typename Visit>
 void for_each_end(const Events& history, Visit visit) {
@@ -80,6 +86,7 @@ void Auditor::settle_families() {
   if (has_failed()) return;
   for (const auto& [run_id, run] : runs_) {
     if (run.history.empty()) continue;
+    settle_reset(run_id, run);
     settle_chain(run_id, run);
     settle_child(run_id, run);
     for (const auto& event : run.history) {
@@ -107,7 +114,9 @@ void Auditor::settle_families() {
 // A run that goes on names the next one, and that one names it back.
 void Auditor::settle_chain(const std::string& run_id, const Run& run) {
   const auto& started = run.history[0].workflow_execution_started_event_attributes();
-  if (started.original_execution_run_id() != run_id) fail("a run does not know its own id");
+  if (started.original_execution_run_id() != origin_of(run_id)) {
+    fail("a run does not know its own id");
+  }
   const auto next_id = successor_of(run.history.back());
   if (!next_id.empty() && runs_.contains(next_id) && !runs_[next_id].history.empty()) {
     const auto& next = runs_[next_id].history[0].workflow_execution_started_event_attributes();
@@ -125,7 +134,7 @@ void Auditor::settle_chain(const std::string& run_id, const Run& run) {
     if (started.attempt() < next.attempt()) probes_->hit(Probe::kRunRetried);
   }
   const auto& last_id = started.continued_execution_run_id();
-  if (last_id.empty()) return;
+  if (last_id.empty() || origin_of(run_id) != run_id) return;
   const auto last = runs_.find(last_id);
   if (last != runs_.end() && !last->second.history.empty() &&
       successor_of(last->second.history.back()) != run_id) {
@@ -152,21 +161,47 @@ void Auditor::settle_child(const std::string& run_id, const Run& run) {
   if (started.priority().fairness_key() != of_parent.priority().fairness_key()) {
     fail(absl::StrCat("run ", run_id, " has not inherited its parent's priority"));
   }
-  const TimeNs parent_closed = time_of(parent->second.history.back());
-  if (asked.parent_close_policy() == PARENT_CLOSE_POLICY_TERMINATE &&
-      time_of(last) > parent_closed + kNews) {
+  const auto parents = holders_of(parent->second, initiated_id);
+  if (parents.size() > 1) probes_->hit(Probe::kChildOfAReset);
+  // What a reset ends leaves its children alone: those that it shares with the new run go on with
+  // that one, and the others by themselves.
+  std::optional<TimeNs> parent_closed;
+  for (const auto* holder : parents) {
+    const auto& end = holder->history.back();
+    if (!is_ended_by_reset(end)) {
+      parent_closed = std::max(parent_closed.value_or(0), time_of(end));
+    }
+  }
+  if (asked.parent_close_policy() == PARENT_CLOSE_POLICY_TERMINATE && parent_closed.has_value() &&
+      time_of(last) > *parent_closed + kNews) {
     fail(absl::StrCat("run ", run_id, " has outlived its parent"));
   }
   if (!successor_of(last).empty()) return;
-  int told = 0;
-  for_each_end(parent->second.history,
-               [&](const HistoryEvent&, int64_t initiated, const std::string& child) {
-                 if (initiated == initiated_id) told += child == run_id ? 1 : 2;
-               });
-  if (told == 0) probes_->hit(Probe::kChildOfClosedParent);
-  if (told > 1 || (told == 0 && parent_closed > time_of(last) + kNews)) {
-    fail(absl::StrCat("the end of run ", run_id, " was told to its parent ", told, " times"));
+  for (const auto* holder : parents) {
+    int told = 0;
+    for_each_end(holder->history,
+                 [&](const HistoryEvent&, int64_t initiated, const std::string& child) {
+                   if (initiated == initiated_id) told += child == run_id ? 1 : 2;
+                 });
+    if (told == 0) probes_->hit(Probe::kChildOfClosedParent);
+    if (told > 1 || (told == 0 && time_of(holder->history.back()) > time_of(last) + kNews)) {
+      fail(absl::StrCat("the end of run ", run_id, " was told to its parent ", told, " times"));
+    }
   }
+}
+
+// The run that asked for a child, and those that resets have made of it since.
+std::vector<const Auditor::Run*> Auditor::holders_of(const Run& parent, int64_t initiated_id) {
+  const auto index = static_cast<size_t>(initiated_id) - 1;
+  const auto asked = parent.history[index].SerializeAsString();
+  std::vector<const Run*> holders;
+  for (const auto& [run_id, run] : runs_) {
+    if (run.workflow_id == parent.workflow_id && run.history.size() > index &&
+        run.history[index].SerializeAsString() == asked) {
+      holders.push_back(&run);
+    }
+  }
+  return holders;
 }
 
 }  // namespace fairlead::sim

@@ -41,6 +41,17 @@ Events without_virtual(Events events) {
   return events;
 }
 
+const HistoryEvent* reset_event(const Events& events, const std::string& run_id) {
+  for (const auto& event : events) {
+    const auto& failed = event.workflow_task_failed_event_attributes();
+    if (failed.cause() == WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW &&
+        failed.new_run_id() == run_id) {
+      return &event;
+    }
+  }
+  return nullptr;
+}
+
 namespace {
 
 // Walks a history once, remembering what is pending.

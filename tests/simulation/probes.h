@@ -67,6 +67,13 @@ enum class Probe : uint8_t {
   kPriorityChanged,
   kDeletedByHand,
   kBudgetFull,
+  kReset,
+  kResetOfClosed,
+  kResetOfReset,
+  kSignalGivenAgain,
+  kUpdateAdmittedAgain,
+  kActivityOfAReset,
+  kChildOfAReset,
   kCount,
 };
 
@@ -129,6 +136,13 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "priority changed",
     "deleted by hand",
     "budget full",
+    "reset",
+    "reset of a closed run",
+    "reset of a reset",
+    "signal given again",
+    "update admitted again",
+    "activity kept by a reset",
+    "child kept by a reset",
 };
 
 class Probes {

@@ -121,6 +121,7 @@ void Replay::apply_task_event(const HistoryEvent& event) {
       expected_.assign(commands_.begin(), commands_.end());
       completed_id_ = event.event_id();
       completed_started_id_ = started_id_;
+      admitted_.clear();
       has_decided_ = false;
       return;
     }
@@ -208,6 +209,10 @@ bool Replay::apply_update_event(const HistoryEvent& event) {
     const auto& id =
         event.workflow_execution_update_completed_event_attributes().meta().update_id();
     if (std::erase(open_updates_, id) != 1) fail("an update was completed that is not open");
+  } else if (event.has_workflow_execution_update_admitted_event_attributes()) {
+    if (!expected_.empty()) fail("an update is admitted among a task's commands");
+    admitted_.push_back(event.workflow_execution_update_admitted_event_attributes().request());
+    return true;
   } else {
     return false;
   }

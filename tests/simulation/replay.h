@@ -8,6 +8,7 @@
 #include "simulation/program.h"
 #include "temporal/api/command/v1/message.pb.h"
 #include "temporal/api/history/v1/message.pb.h"
+#include "temporal/api/update/v1/message.pb.h"
 
 namespace fairlead::sim {
 
@@ -31,6 +32,8 @@ class Replay {
   int signals() const { return signals_; }
   // Updates that were accepted and have not been completed.
   const std::vector<std::string>& open_updates() const { return open_updates_; }
+  // Updates that a reset has admitted since the last task that was completed: nobody has answered.
+  const std::vector<temporal::api::update::v1::Request>& admitted() const { return admitted_; }
   bool is_closed() const { return is_closed_; }
   const std::string& input() const { return input_; }
 
@@ -91,6 +94,7 @@ class Replay {
   bool has_entered_ = false;
   int signals_ = 0;
   std::vector<std::string> open_updates_;
+  std::vector<temporal::api::update::v1::Request> admitted_;
   int signals_used_ = 0;
   bool is_cancel_requested_ = false;
   bool is_done_ = false;

@@ -5,10 +5,12 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "absl/strings/str_cat.h"
+#include "api/temporal/codec.h"
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/wire.h"
 #include "history/deadlines.h"
+#include "history/rebuild_testing.h"
 #include "history/run.h"
 #include "store/keys.h"
 
@@ -111,7 +113,7 @@ class StoreChecker {
       count_.open_runs += run.is_open() ? 1 : 0;
       load_pending(shard, key, run);
       check_tasks(run);
-      check_events(shard, key, run.state);
+      check_events(shard, key, run);
       const TimeNs armed = run.state.armed_ns();
       const TimeNs next = history::next_deadline(run);
       const std::string& id = run.state.run_id();
@@ -183,7 +185,10 @@ class StoreChecker {
     }
   }
 
-  void check_events(ShardId shard, const std::string& key, const model::RunState& state) {
+  // The history has no gap, and the run is what its history says.
+  void check_events(ShardId shard, const std::string& key, const history::Run& run) {
+    const auto& state = run.state;
+    history::Rebuild rebuild(history::identity_of(state));
     int64_t next = 1;
     scan(keys::events(shard, key), [&](std::string_view row_key, std::string_view value) {
       ++count_.other;
@@ -191,11 +196,21 @@ class StoreChecker {
         fail(absl::StrCat("run ", state.run_id(), " has a gap before event ", next));
       }
       wire::Reader reader(value);
-      while (reader.next()) ++next;
+      while (reader.next()) {
+        rebuild.apply(codec_.read_event(reader.raw()), static_cast<int64_t>(reader.raw().size()));
+        ++next;
+      }
     });
     if (next != state.next_event_id()) {
       fail(absl::StrCat("run ", state.run_id(), " has events up to ", next - 1, " and says ",
                         state.next_event_id() - 1));
+    }
+    if (!history::is_told_completely(run)) return;
+    const auto told = history::told_by_history(rebuild.run());
+    const auto is = history::told_by_history(run);
+    if (told != is) {
+      fail(absl::StrCat("the history of run ", state.run_id(), " says\n", told, "\nand it is\n",
+                        is));
     }
   }
 
@@ -225,6 +240,7 @@ class StoreChecker {
     });
   }
 
+  const api::TemporalCodec codec_;
   const store::Store& store_;
   const uint16_t shards_;
   StoreCount& count_;

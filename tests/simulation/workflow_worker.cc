@@ -325,6 +325,10 @@ void add_response(RespondWorkflowTaskCompletedRequest* request, const std::strin
 void WorkflowWorker::answer_updates(const Task& task, const Replay& run,
                                     RespondWorkflowTaskCompletedRequest* request) {
   for (const auto& id : run.open_updates()) add_response(request, id);
+  for (const auto& asked : run.admitted()) {
+    const auto& id = asked.meta().update_id();
+    answer_update(asked, absl::StrCat(id, "/request"), request);
+  }
   for (const auto& message : task.messages()) {
     temporal::api::update::v1::Request asked;
     const auto& id = message.protocol_instance_id();
@@ -335,23 +339,30 @@ void WorkflowWorker::answer_updates(const Task& task, const Replay& run,
     if (message.event_id() != task.started_event_id() - 1) {
       world_.auditor->fail(absl::StrCat("update ", id, " comes at another event than its task"));
     }
-    const auto dice = stable_hash(id) % 4;
-    if (dice == 0) {
-      temporal::api::update::v1::Rejection rejection;
-      rejection.set_rejected_request_message_id(message.id());
-      *rejection.mutable_rejected_request() = asked;
-      rejection.mutable_failure()->set_message("no");
-      rejection.mutable_failure()->mutable_application_failure_info()->set_type("Rejected");
-      add_message(request, id, rejection);
-      continue;
-    }
-    temporal::api::update::v1::Acceptance acceptance;
-    acceptance.set_accepted_request_message_id(message.id());
-    *acceptance.mutable_accepted_request() = asked;
-    add_message(request, id, acceptance);
-    add_placed_message(request);
-    if (dice > 1) add_response(request, id);
+    answer_update(asked, message.id(), request);
   }
+}
+
+void WorkflowWorker::answer_update(const temporal::api::update::v1::Request& asked,
+                                   const std::string& message_id,
+                                   RespondWorkflowTaskCompletedRequest* request) {
+  const auto& id = asked.meta().update_id();
+  const auto dice = stable_hash(id) % 4;
+  if (dice == 0) {
+    temporal::api::update::v1::Rejection rejection;
+    rejection.set_rejected_request_message_id(message_id);
+    *rejection.mutable_rejected_request() = asked;
+    rejection.mutable_failure()->set_message("no");
+    rejection.mutable_failure()->mutable_application_failure_info()->set_type("Rejected");
+    add_message(request, id, rejection);
+    return;
+  }
+  temporal::api::update::v1::Acceptance acceptance;
+  acceptance.set_accepted_request_message_id(message_id);
+  *acceptance.mutable_accepted_request() = asked;
+  add_message(request, id, acceptance);
+  add_placed_message(request);
+  if (dice > 1) add_response(request, id);
 }
 
 // The task never was: the run is again as it was before it.

@@ -45,6 +45,9 @@ class WorkflowWorker {
   void answer_updates(
       const Task& task, const Replay& run,
       temporal::api::workflowservice::v1::RespondWorkflowTaskCompletedRequest* request);
+  static void answer_update(
+      const temporal::api::update::v1::Request& asked, const std::string& message_id,
+      temporal::api::workflowservice::v1::RespondWorkflowTaskCompletedRequest* request);
   void roll_back(const Task& task, int64_t event_id);
   void fail(const TaskPtr& task);
 

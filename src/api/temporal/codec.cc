@@ -1,5 +1,7 @@
 #include "api/temporal/codec.h"
 
+#include "absl/container/flat_hash_set.h"
+#include "api/temporal/convert.h"
 #include "api/temporal/event_attributes.h"
 #include "base/assert.h"
 #include "temporal/api/history/v1/message.pb.h"
@@ -98,6 +100,9 @@ Shape shape_of(model::EventKind kind) {
     case model::UPDATE_ACCEPTED:
       return {HistoryEvent::kWorkflowExecutionUpdateAcceptedEventAttributesFieldNumber,
               Event::kUpdateEvent};
+    case model::UPDATE_ADMITTED:
+      return {HistoryEvent::kWorkflowExecutionUpdateAdmittedEventAttributesFieldNumber,
+              Event::kUpdateEvent};
     case model::UPDATE_COMPLETED:
       return {HistoryEvent::kWorkflowExecutionUpdateCompletedEventAttributesFieldNumber,
               Event::kUpdateEvent};
@@ -183,6 +188,46 @@ void TemporalCodec::append_event(const Event& event, std::string* history) const
     });
     writer.raw(event.envelope());
   });
+}
+
+Event TemporalCodec::read_event(std::string_view framed) const {
+  wire::Reader frame(framed);
+  HistoryEvent written;
+  FL_ASSERT(frame.next() && written.ParseFromArray(frame.bytes().data(),
+                                                   static_cast<int>(frame.bytes().size())),
+            "the door reads what it wrote");
+  Event event;
+  event.set_id(written.event_id());
+  event.set_kind(static_cast<model::EventKind>(written.event_type()));
+  event.set_time_ns(time_of(written.event_time()));
+  read_known_attributes(written, event);
+
+  // The fields that the engine will write itself are not the door's.
+  std::string known;
+  Writer writer(&known);
+  write_known_attributes(writer, event);
+  absl::flat_hash_set<uint32_t> engines;
+  for (wire::Reader field(known); field.next();) engines.insert(field.field());
+  const int attributes = shape_of(event.kind()).field;
+  for (wire::Reader part(frame.bytes()); part.next();) {
+    switch (part.field()) {
+      case HistoryEvent::kEventIdFieldNumber:
+      case HistoryEvent::kEventTimeFieldNumber:
+      case HistoryEvent::kEventTypeFieldNumber:
+      case HistoryEvent::kTaskIdFieldNumber:
+        continue;
+      default:
+        break;
+    }
+    if (static_cast<int>(part.field()) != attributes) {
+      event.mutable_envelope()->append(part.raw());
+      continue;
+    }
+    for (wire::Reader field(part.bytes()); field.next();) {
+      if (!engines.contains(field.field())) event.mutable_door()->append(field.raw());
+    }
+  }
+  return event;
 }
 
 std::string TemporalCodec::name_update(std::string_view request, const std::string& id) const {

@@ -12,6 +12,7 @@ namespace fairlead::api {
 class TemporalCodec final : public history::Codec {
  public:
   void append_event(const model::Event& event, std::string* history) const override;
+  model::Event read_event(std::string_view framed) const override;
   model::ContinueAsNew begin_again(std::string_view first_event,
                                    const model::Event& closing) const override;
   std::string name_update(std::string_view request, const std::string& id) const override;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "api/temporal/asked.h"
 #include "api/temporal/command_reading.h"
 #include "api/temporal/convert.h"
 #include "api/temporal/search_attributes.h"
@@ -191,14 +192,6 @@ absl::Status record_marker(Command& command, const Context& context, model::Even
 
 // Both kinds of upsert: the event tells readers what was asked, `upserts` tells the engine what to
 // keep.
-template <typename Fields>
-void note_upserts(const Fields& fields, model::Event& draft) {
-  auto& upserts = *draft.mutable_command_recorded()->mutable_upserts();
-  for (const auto& [name, payload] : fields) {
-    upserts[name] = removes_key(payload) ? std::string() : payload.SerializeAsString();
-  }
-}
-
 absl::Status upsert_search_attributes(Command& command, const Context& context,
                                       model::Event& draft) {
   auto& asked = *command.mutable_upsert_workflow_search_attributes_command_attributes();
@@ -208,7 +201,8 @@ absl::Status upsert_search_attributes(Command& command, const Context& context,
   }
   FL_TRY(check_search_attributes(*asked.mutable_search_attributes(), context.namespace_name));
   draft.set_kind(model::SEARCH_ATTRIBUTES_UPSERTED);
-  note_upserts(asked.search_attributes().indexed_fields(), draft);
+  note_upserts(asked.search_attributes().indexed_fields(),
+               *draft.mutable_command_recorded()->mutable_upserts());
   auto& door = door_for<history_api::UpsertWorkflowSearchAttributesEventAttributes>(command);
   door.unsafe_arena_set_allocated_search_attributes(asked.unsafe_arena_release_search_attributes());
   draft.set_door(door.SerializeAsString());
@@ -223,7 +217,8 @@ absl::Status modify_properties(Command& command, const Context& context, model::
   FL_TRY(check_size(asked.upserted_memo().ByteSizeLong(), context.limits.memo_bytes,
                     "ModifyWorkflowPropertiesCommandAttributes.UpsertedMemo"));
   draft.set_kind(model::PROPERTIES_MODIFIED);
-  note_upserts(asked.upserted_memo().fields(), draft);
+  note_upserts(asked.upserted_memo().fields(),
+               *draft.mutable_command_recorded()->mutable_upserts());
   auto& door = door_for<history_api::WorkflowPropertiesModifiedEventAttributes>(command);
   door.unsafe_arena_set_allocated_upserted_memo(asked.unsafe_arena_release_upserted_memo());
   draft.set_door(door.SerializeAsString());

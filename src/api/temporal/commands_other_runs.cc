@@ -3,6 +3,7 @@
 // Commands that have to do with other runs: the next one of the chain, children, signals and cancel
 // requests.
 
+#include "api/temporal/asked.h"
 #include "api/temporal/command_reading.h"
 #include "api/temporal/convert.h"
 #include "api/temporal/search_attributes.h"
@@ -21,15 +22,6 @@ namespace {
 using errors::invalid_argument;
 using namespace temporal::api::enums::v1;
 namespace history_api = temporal::api::history::v1;
-
-using Kept = google::protobuf::Map<std::string, std::string>;
-
-template <typename Fields>
-void keep_fields(const Fields& fields, Kept* kept) {
-  for (const auto& [name, payload] : fields) {
-    if (!removes_key(payload)) (*kept)[name] = payload.SerializeAsString();
-  }
-}
 
 absl::Status check_namespace(const std::string& asked, const Context& context) {
   if (asked.empty() || asked == context.namespace_name) return absl::OkStatus();
@@ -67,25 +59,6 @@ absl::Status read_new_run(Asked& asked, const Context& context, const char* comm
   keep_fields(asked.memo().fields(), draft.mutable_memo());
   keep_fields(asked.search_attributes().indexed_fields(), draft.mutable_search_attributes());
   return absl::OkStatus();
-}
-
-// The new run's started event, as far as the command knows it. The parts are copied: the event that
-// records the command holds them too.
-template <typename Asked>
-std::string started_door(const Asked& asked, const std::string& workflow_id) {
-  history_api::WorkflowExecutionStartedEventAttributes door;
-  if (asked.has_input()) *door.mutable_input() = asked.input();
-  if (asked.has_header()) *door.mutable_header() = asked.header();
-  if (asked.has_memo()) *door.mutable_memo() = asked.memo();
-  if (asked.has_search_attributes()) *door.mutable_search_attributes() = asked.search_attributes();
-  door.set_workflow_id(workflow_id);
-  if constexpr (requires { asked.last_completion_result(); }) {
-    if (asked.has_last_completion_result()) {
-      *door.mutable_last_completion_result() = asked.last_completion_result();
-    }
-    if (asked.has_failure()) *door.mutable_continued_failure() = asked.failure();
-  }
-  return door.SerializeAsString();
 }
 
 }  // namespace
@@ -175,11 +148,7 @@ absl::Status start_child(Command& command, const Context& context, model::Event&
                              : asked.workflow_id_reuse_policy());
   if (asked.has_priority()) *child.mutable_priority() = read_priority(asked.priority());
   child.set_start_door(started_door(asked, asked.workflow_id()));
-  history_api::HistoryEvent envelope;
-  if (!child.user_metadata().empty()) {
-    envelope.mutable_user_metadata()->ParseFromString(child.user_metadata());
-  }
-  child.set_start_envelope(envelope.SerializeAsString());
+  child.set_start_envelope(started_envelope(child.user_metadata()));
 
   auto& door = door_for<history_api::StartChildWorkflowExecutionInitiatedEventAttributes>(command);
   door.unsafe_arena_set_allocated_input(asked.unsafe_arena_release_input());
@@ -219,11 +188,7 @@ absl::Status signal_external(Command& command, const Context& context, model::Ev
                     "SignalExternalWorkflowExecutionCommandAttributes.Input"));
   draft.set_kind(model::SIGNAL_EXTERNAL_INITIATED);
   draft.mutable_external_event()->set_children_only(asked.child_workflow_only());
-  history_api::WorkflowExecutionSignaledEventAttributes signaled;
-  signaled.set_signal_name(asked.signal_name());
-  if (asked.has_input()) *signaled.mutable_input() = asked.input();
-  if (asked.has_header()) *signaled.mutable_header() = asked.header();
-  draft.mutable_external_event()->set_target_door(signaled.SerializeAsString());
+  draft.mutable_external_event()->set_target_door(signaled_door(asked));
 
   auto& door =
       door_for<history_api::SignalExternalWorkflowExecutionInitiatedEventAttributes>(command);
@@ -243,9 +208,7 @@ absl::Status cancel_external(Command& command, const Context& context, model::Ev
   FL_TRY(read_target(asked.workflow_id(), asked.run_id(), kName, context, draft));
   draft.set_kind(model::CANCEL_EXTERNAL_INITIATED);
   draft.mutable_external_event()->set_children_only(asked.child_workflow_only());
-  history_api::WorkflowExecutionCancelRequestedEventAttributes requested;
-  requested.set_cause(asked.reason());
-  draft.mutable_external_event()->set_target_door(requested.SerializeAsString());
+  draft.mutable_external_event()->set_target_door(cancel_door(asked));
 
   history_api::RequestCancelExternalWorkflowExecutionInitiatedEventAttributes door;
   door.set_namespace_(asked.namespace_());

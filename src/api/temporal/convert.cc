@@ -29,6 +29,10 @@ DurationNs duration_or_zero(const google::protobuf::Duration& duration) {
   return duration.seconds() * kSecond + duration.nanos();
 }
 
+TimeNs time_of(const google::protobuf::Timestamp& timestamp) {
+  return timestamp.seconds() * kSecond + timestamp.nanos();
+}
+
 model::Priority read_priority(const temporal::api::common::v1::Priority& priority) {
   model::Priority result;
   result.set_priority_key(priority.priority_key());

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "base/time.h"
 #include "google/protobuf/duration.pb.h"
+#include "google/protobuf/timestamp.pb.h"
 #include "model/model.pb.h"
 #include "temporal/api/common/v1/message.pb.h"
 #include "temporal/api/failure/v1/message.pb.h"
@@ -20,6 +21,8 @@ inline constexpr DurationNs kDurationMax = 36'500 * kDay;
 absl::StatusOr<DurationNs> read_duration(const google::protobuf::Duration& duration);
 // For durations that have been checked already.
 DurationNs duration_or_zero(const google::protobuf::Duration& duration);
+
+TimeNs time_of(const google::protobuf::Timestamp& timestamp);
 
 model::Priority read_priority(const temporal::api::common::v1::Priority& priority);
 // As it was asked for; the policy must have been checked.

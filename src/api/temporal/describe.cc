@@ -90,7 +90,11 @@ void write_extended_info(Writer& writer, const model::RunState& run) {
   write_time(writer, Info::kExecutionExpirationTimeFieldNumber, run.execution_expiration_ns());
   write_time(writer, Info::kRunExpirationTimeFieldNumber, run.run_expiration_ns());
   writer.boolean(Info::kCancelRequestedFieldNumber, run.cancel_requested());
-  write_time(writer, Info::kOriginalStartTimeFieldNumber, run.start_ns());
+  const bool is_reset = run.ancestors_size() > 0;
+  if (is_reset) write_time(writer, Info::kLastResetTimeFieldNumber, run.start_ns());
+  write_time(writer, Info::kOriginalStartTimeFieldNumber,
+             is_reset ? run.original_start_ns() : run.start_ns());
+  writer.string(Info::kResetRunIdFieldNumber, run.reset_run_id());
   if (run.start_request_id().empty() || !run.continued_run_id().empty()) return;
   writer.message(Info::kRequestIdInfosFieldNumber, [&](Writer& entry) {
     entry.string(1, run.start_request_id());

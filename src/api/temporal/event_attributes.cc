@@ -138,6 +138,8 @@ void workflow_task_failed(Writer& writer, const model::WorkflowTaskEnded& known)
   writer.integer(A::kCauseFieldNumber, known.failed_cause());
   if (known.has_failure()) write_failure(writer, A::kFailureFieldNumber, known.failure());
   writer.string(A::kIdentityFieldNumber, known.identity());
+  writer.string(A::kBaseRunIdFieldNumber, known.base_run_id());
+  writer.string(A::kNewRunIdFieldNumber, known.new_run_id());
 }
 
 void activity_scheduled(Writer& writer, const model::ActivityScheduled& known) {
@@ -287,8 +289,14 @@ void write_known_attributes(Writer& writer, const model::Event& event) {
       return command_recorded<WorkflowPropertiesModifiedEventAttributes>(writer,
                                                                          event.command_recorded());
     case model::UPDATE_ACCEPTED:
-      writer.bytes(WorkflowExecutionUpdateAcceptedEventAttributes::kAcceptedRequestFieldNumber,
+      writer.string(WorkflowExecutionUpdateAcceptedEventAttributes::kAcceptedRequestFieldNumber,
+                    event.update_event().request());
+      return;
+    case model::UPDATE_ADMITTED:
+      writer.bytes(WorkflowExecutionUpdateAdmittedEventAttributes::kRequestFieldNumber,
                    event.update_event().request());
+      writer.integer(WorkflowExecutionUpdateAdmittedEventAttributes::kOriginFieldNumber,
+                     enums::UPDATE_ADMITTED_EVENT_ORIGIN_REAPPLY);
       return;
     case model::WORKFLOW_OPTIONS_UPDATED:
       return write_priority(writer,

@@ -2,6 +2,7 @@
 
 #include "base/wire.h"
 #include "model/model.pb.h"
+#include "temporal/api/history/v1/message.pb.h"
 
 namespace fairlead::api {
 
@@ -10,5 +11,12 @@ namespace fairlead::api {
 void write_known_attributes(wire::Writer& writer, const model::Event& event);
 // Those of events that have to do with other runs.
 void write_other_run_attributes(wire::Writer& writer, const model::Event& event);
+
+// The other way round: what the engine has to know of an event that was written, to go on from it.
+// What is not read stays with the door's fields. `event.kind` is set.
+void read_known_attributes(const temporal::api::history::v1::HistoryEvent& written,
+                           model::Event& event);
+void read_other_run_attributes(const temporal::api::history::v1::HistoryEvent& written,
+                               model::Event& event);
 
 }  // namespace fairlead::api

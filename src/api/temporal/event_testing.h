@@ -9,7 +9,7 @@
 namespace fairlead::api {
 
 // Writes an engine event, given as text without id and time, and compares its attributes with the
-// expected ones, given as the text of a HistoryEvent's attributes.
+// expected ones, given as the text of a HistoryEvent's attributes. So does what is read back.
 inline void expect_event(const std::string& text, const std::string& door,
                          const std::string& expected_attributes) {
   SCOPED_TRACE(text);
@@ -28,6 +28,11 @@ inline void expect_event(const std::string& text, const std::string& door,
   expected.mutable_events(0)->set_event_type(
       static_cast<temporal::api::enums::v1::EventType>(event.kind()));
   expect_same(parse<History>(bytes), expected);
+
+  // Read back and written again it is the same event.
+  std::string again;
+  TemporalCodec().append_event(TemporalCodec().read_event(bytes), &again);
+  expect_same(parse<History>(again), expected);
 }
 
 }  // namespace fairlead::api

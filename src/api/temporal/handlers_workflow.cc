@@ -1,16 +1,21 @@
+#include "absl/strings/str_cat.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/try.h"
 #include "api/temporal/validate.h"
 #include "base/error.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
-// What a client does to a run: signal, cancel, terminate, look, delete.
+// Clients in the field still send what the API has since deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+
+// What a client does to a run: signal, cancel, terminate, reset, look, delete.
 namespace fairlead::api {
 
 namespace {
 
 using errors::invalid_argument;
 using google::protobuf::Arena;
+using namespace temporal::api::enums::v1;
 using namespace temporal::api::workflowservice::v1;
 namespace history_api = temporal::api::history::v1;
 
@@ -123,6 +128,50 @@ absl::Status terminate_workflow(Service& service, TerminateWorkflowExecutionRequ
   return absl::OkStatus();
 }
 
+// The deprecated field and the one that replaced it say it in opposite ways.
+absl::Status read_exclusions(const ResetWorkflowExecutionRequest& request,
+                             shard::ResetRequest& reset) {
+  const auto type = request.reset_reapply_type();
+  if (!ResetReapplyType_IsValid(type)) {
+    return invalid_argument(absl::StrCat("unknown reset reapply type: ", int{type}));
+  }
+  reset.skips_signals = type == RESET_REAPPLY_TYPE_NONE;
+  reset.skips_updates = type == RESET_REAPPLY_TYPE_NONE || type == RESET_REAPPLY_TYPE_SIGNAL;
+  for (const int excluded : request.reset_reapply_exclude_types()) {
+    if (excluded == RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL) reset.skips_signals = true;
+    if (excluded == RESET_REAPPLY_EXCLUDE_TYPE_UPDATE) reset.skips_updates = true;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status reset_workflow(Service& service, ResetWorkflowExecutionRequest& request,
+                            const CallPtr& call) {
+  FL_TRY_ASSIGN(const auto ns, service.find_active_namespace(request.namespace_()));
+  const auto& limits = service.options.limits;
+  if (request.request_id().empty()) return invalid_argument("RequestId is not set on request.");
+  FL_TRY(check_length(request.request_id(), "RequestId", limits.id_bytes));
+  FL_TRY(check_execution(request.has_workflow_execution() ? &request.workflow_execution() : nullptr,
+                         limits.id_bytes));
+  FL_TRY(check_blob(static_cast<int64_t>(request.reason().size()), limits.blob_bytes));
+  if (request.post_reset_operations_size() > 0) {
+    return errors::unimplemented("post_reset_operations are not supported yet");
+  }
+  shard::ResetRequest reset;
+  FL_TRY(read_exclusions(request, reset));
+  reset.run = run_ref(ns, request.workflow_execution());
+  reset.namespace_name = request.namespace_();
+  reset.request_id = request.request_id();
+  reset.event_id = request.workflow_task_finish_event_id();
+  reset.reason = request.reason();
+  service.engine.reset_workflow(
+      std::move(reset), answer<shard::ResetResult>(call, [](const shard::ResetResult& result) {
+        ResetWorkflowExecutionResponse response;
+        response.set_run_id(result.run_id);
+        return response.SerializeAsString();
+      }));
+  return absl::OkStatus();
+}
+
 absl::Status describe_workflow(Service& service, DescribeWorkflowExecutionRequest& request,
                                const CallPtr& call) {
   FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
@@ -157,6 +206,7 @@ void add_workflow_handlers(Registrar& registrar) {
   registrar.serve(signal_workflow);
   registrar.serve(request_cancel);
   registrar.serve(terminate_workflow);
+  registrar.serve(reset_workflow);
   registrar.serve(describe_workflow);
   registrar.serve(delete_workflow);
   registrar.serve(reset_sticky);

@@ -10,6 +10,7 @@ using testing::kNow;
 using testing::kOk;
 using testing::kOtherRunId;
 using testing::kRunId;
+using testing::kUnimplemented;
 using testing::ServiceTest;
 using namespace temporal::api::workflowservice::v1;
 using namespace temporal::api::history::v1;
@@ -56,6 +57,50 @@ TEST_F(WorkflowTest, Signal) {
         "SignalName length exceeds limit."},
        {[](auto& r) { r.mutable_input()->add_payloads()->set_data(std::string(2 << 20, 'b')); },
         kInvalidArgument, "Blob data size exceeds limit."}});
+}
+
+TEST_F(WorkflowTest, Reset) {
+  const auto request = from_text<ResetWorkflowExecutionRequest>(std::string(kRun) + R"(
+      reason: "again" workflow_task_finish_event_id: 4 request_id: "r")");
+  engine.run_resets.result = shard::ResetResult{kOtherRunId};
+  EXPECT_EQ(succeed<ResetWorkflowExecutionResponse>("ResetWorkflowExecution", request).run_id(),
+            kOtherRunId);
+  const auto& reset = engine.run_resets.requests.at(0);
+  EXPECT_EQ(reset.run.run_id, kRunId);
+  EXPECT_EQ(reset.event_id, 4);
+  EXPECT_EQ(reset.request_id, "r");
+  EXPECT_EQ(reset.reason, "again");
+  EXPECT_FALSE(reset.skips_signals || reset.skips_updates);
+
+  using Request = ResetWorkflowExecutionRequest;
+  expect_refusals<Request>("ResetWorkflowExecution", request,
+                           {{[](auto& r) { r.clear_request_id(); }, kInvalidArgument,
+                             "RequestId is not set on request."},
+                            {[](auto& r) { r.set_request_id(std::string(1001, 'r')); },
+                             kInvalidArgument, "RequestId length exceeds limit."},
+                            {[](auto& r) { r.clear_workflow_execution(); }, kInvalidArgument,
+                             "Execution is not set on request."},
+                            {[](auto& r) { r.add_post_reset_operations(); }, kUnimplemented,
+                             "post_reset_operations are not supported yet"}});
+}
+
+// Old clients say what they want, new ones what they do not want.
+TEST_F(WorkflowTest, ResetLeavesOutWhatIsExcluded) {
+  const auto asked = [&](const std::string& text) {
+    const auto request = from_text<ResetWorkflowExecutionRequest>(std::string(kRun) + R"(
+        workflow_task_finish_event_id: 4 request_id: "r" )" + text);
+    EXPECT_EQ(call("ResetWorkflowExecution", request)->status.code, kOk);
+    const auto& reset = engine.run_resets.requests.back();
+    return std::make_pair(reset.skips_signals, reset.skips_updates);
+  };
+  EXPECT_EQ(asked("reset_reapply_type: RESET_REAPPLY_TYPE_SIGNAL"), std::make_pair(false, true));
+  EXPECT_EQ(asked("reset_reapply_type: RESET_REAPPLY_TYPE_NONE"), std::make_pair(true, true));
+  EXPECT_EQ(asked("reset_reapply_type: RESET_REAPPLY_TYPE_ALL_ELIGIBLE"),
+            std::make_pair(false, false));
+  EXPECT_EQ(asked("reset_reapply_exclude_types: RESET_REAPPLY_EXCLUDE_TYPE_SIGNAL"),
+            std::make_pair(true, false));
+  EXPECT_EQ(asked("reset_reapply_exclude_types: RESET_REAPPLY_EXCLUDE_TYPE_UPDATE"),
+            std::make_pair(false, true));
 }
 
 TEST_F(WorkflowTest, CancelAndTerminate) {

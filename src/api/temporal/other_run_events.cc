@@ -2,10 +2,10 @@
 
 #include <string>
 
+#include "api/temporal/asked.h"
 #include "api/temporal/codec.h"
 #include "api/temporal/event_attributes.h"
 #include "api/temporal/pieces.h"
-#include "api/temporal/search_attributes.h"
 #include "base/assert.h"
 #include "history/children.h"
 #include "history/lifecycle.h"
@@ -143,13 +143,6 @@ Message parsed(std::string_view bytes) {
   FL_ASSERT(message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())),
             "the door reads what it wrote");
   return message;
-}
-
-template <typename Map>
-void keep_fields(const Map& fields, google::protobuf::Map<std::string, std::string>* kept) {
-  for (const auto& [name, payload] : fields) {
-    if (!removes_key(payload)) (*kept)[name] = payload.SerializeAsString();
-  }
 }
 
 }  // namespace

@@ -75,6 +75,8 @@ void write_failure_info(Writer& writer, const model::Failure& failure) {
       return write_timeout_info(writer, Failure::kTimeoutFailureInfoFieldNumber, failure);
     case model::Failure::SERVER:
       return write_server_info(writer, Failure::kServerFailureInfoFieldNumber, failure);
+    case model::Failure::RESET:
+      return writer.bytes(Failure::kResetWorkflowFailureInfoFieldNumber, {});
     default:
       return;
   }
@@ -93,7 +95,7 @@ void fill_failure(Writer& writer, const model::Failure& failure) {
   if (says_nothing(failure)) return;
   writer.string(Failure::kMessageFieldNumber, failure.message());
   // What the server says about itself needs no source, and Temporal gives none.
-  if (failure.kind() != model::Failure::SERVER) {
+  if (failure.kind() != model::Failure::SERVER && failure.kind() != model::Failure::RESET) {
     writer.string(Failure::kSourceFieldNumber, "Server");
   }
   write_failure_info(writer, failure);

@@ -141,6 +141,9 @@ class FakeEngine final : public shard::Engine {
   void terminate_workflow(shard::TerminateRequest request, Reply<Done> reply) override {
     terminates.ask(std::move(request), std::move(reply));
   }
+  void reset_workflow(shard::ResetRequest request, Reply<shard::ResetResult> reply) override {
+    run_resets.ask(std::move(request), std::move(reply));
+  }
   void describe_workflow(shard::RunRef run, Reply<shard::RunView> reply) override {
     describes.ask(std::move(run), std::move(reply));
   }
@@ -263,6 +266,7 @@ class FakeEngine final : public shard::Engine {
   Seam<shard::SignalRequest, Done> signals{&asked};
   Seam<shard::CancelRequest, Done> cancels{&asked};
   Seam<shard::TerminateRequest, Done> terminates{&asked};
+  Seam<shard::ResetRequest, shard::ResetResult> run_resets{&asked};
   Seam<shard::RunRef, shard::RunView> describes{&asked};
   Seam<shard::HistoryRequest, shard::HistoryPage> histories{&asked};
   Seam<shard::HistoryRequest, shard::HistoryPage> reverse_histories{&asked};

@@ -163,3 +163,35 @@ async def test_commands_about_a_closed_or_unknown_workflow_say_so(desk: Desk):
     refusal = await desk.attempt("signal", "--name", "deliver", "--input", '"too late"')
     assert refusal.code == 1
     assert "already completed" in refusal.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "letters"),
+    [
+        (["--event-id", "4"], 2),
+        (["--type", "FirstWorkflowTask"], 2),
+        (["--type", "LastWorkflowTask"], 2),
+        (["--event-id", "4", "--reapply-exclude", "Signal"], 0),
+    ],
+)
+async def test_reset_begins_again_in_a_new_run(
+    stage: Stage, desk: Desk, words: list[str], letters: int
+):
+    async with stage.worker(Inbox):
+        started = (await desk.start("start", "Inbox")).json
+        for letter in ["one", "two"]:
+            await desk.do("signal", "--name", "deliver", "--input", f'"{letter}"')
+        assert (await desk.do("query", "--name", "count")).json["queryResult"] == [2]
+        reset = (await desk.do("reset", "--reason", "a mistake", *words)).json
+        assert reset["runId"] != started["runId"]
+        assert (await desk.do("query", "--name", "count")).json["queryResult"] == [
+            letters
+        ]
+        await desk.do("signal", "--name", "close")
+        outcome = (await desk.do("result")).json
+        assert len(outcome["result"] or []) == letters
+    old = (await desk.do("describe", "--run-id", started["runId"])).json
+    assert old["workflowExecutionInfo"]["status"] == (
+        "WORKFLOW_EXECUTION_STATUS_TERMINATED"
+    )
+    assert old["workflowExtendedInfo"]["resetRunId"] == reset["runId"]
