@@ -180,7 +180,9 @@ Step::Part& Shard::add_part(Step& step, RunEntry& entry) {
   step.parts.push_back(std::make_unique<Step::Part>(Step::Part{
       &entry,
       history::Transaction(&entry.run, world_.codec, world_.limits, now(), retention(entry))}));
-  step.parts.back()->held_task = entry.run.is_open() && entry.run.has_started_task();
+  // A run that begins with the history of another has no worker of its own yet.
+  step.parts.back()->held_task =
+      !entry.is_new && entry.run.is_open() && entry.run.has_started_task();
   auto& tx = step.parts.back()->tx;
   if (tx.state().has_retry_policy() || !tx.state().cron_schedule().empty()) {
     tx.successor_run_id = make_uuid(random_, tx.now);
