@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "api/durable/options.h"
 #include "history/limits.h"
 #include "queue/task_queue.h"
 
@@ -67,6 +68,7 @@ struct Config {
   Engine engine;
   history::Limits limits;
   Queues queues;
+  durable::Options durable;
   Log log;
 
   // Pure: looks at its argument and nothing else. An error is InvalidArgument and begins with the
