@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "api/durable/desk.h"
+#include "api/durable/utf8.h"
 #include "base/error.h"
 
 namespace fairlead::durable {
@@ -155,7 +156,7 @@ const Door::Impl::Route* Door::Impl::find_route(const Call& call, std::vector<st
     for (size_t i = 0; i < parts.size() && matches; ++i) {
       if (pattern[i] == "{}") {
         found.push_back(percent_decoded(parts[i]));
-        matches = !found.back().empty();
+        matches = !found.back().empty() && is_utf8(found.back());
       } else {
         matches = pattern[i] == parts[i];
       }
@@ -180,7 +181,8 @@ void Door::Impl::serve(CallPtr call) {
   if (route == nullptr) {
     call->operation = {};
     if (allowed.empty()) {
-      return call->refuse(404, "not_found", absl::StrCat("nothing at ", call->request->path));
+      return call->refuse(404, "not_found",
+                          absl::StrCat("nothing at ", printable(call->request->path)));
     }
     return call->refuse(405, "method_not_allowed",
                         absl::StrCat(call->request->path, " takes ", allowed));
@@ -258,7 +260,7 @@ bool Door::Impl::check_credentials(Call& call, const Route* route) {
 bool Door::Impl::check_version(Call& call) {
   if (call.plane != Plane::kControl && call.plane != Plane::kWorker) return true;
   const bool is_worker = call.plane == Plane::kWorker;
-  const std::string given(call.request->header(is_worker ? kProtocolHeader : kControlHeader));
+  const auto given = printable(call.request->header(is_worker ? kProtocolHeader : kControlHeader));
   int minor = 0;
   const bool is_fine = is_worker
                            ? given.starts_with("1.") && absl::SimpleAtoi(given.substr(2), &minor) &&
@@ -287,7 +289,7 @@ bool Door::Impl::check_namespace(Call& call) {
   std::string name(call.request->header("X-Namespace"));
   if (name.empty()) name = call.parameter("namespace");
   if (name.empty()) name = options_.default_namespace;
-  name = absl::AsciiStrToLower(name);
+  name = absl::AsciiStrToLower(printable(name));
   auto found = engine_.namespaces().find(name);
   if (found.ok()) {
     call.ns = *std::move(found);

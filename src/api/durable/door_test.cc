@@ -400,6 +400,22 @@ TEST(Door, TakesASignalOnceForEachRequestId) {
   EXPECT_EQ(std::count(types.begin(), types.end(), "SignalReceived"), 1);
 }
 
+// A name that is no text would make the whole history unreadable for everyone who parses JSON.
+TEST(Door, TakesNoNamesThatAreNoText) {
+  World world(open_door());
+  const auto started = world.start();
+  for (const char* name : {"%FF", "%C0%AF", "%ED%A0%80", "a%80", "%F5%80%80%80"}) {
+    EXPECT_EQ(world.ask("POST", std::string("/api/workflows/order-1/signal/") + name)->status(),
+              404)
+        << name;
+  }
+  EXPECT_EQ(world.ask("POST", "/api/workflows/order-1/signal/caf%C3%A9%20%F0%9F%98%80")->status(),
+            202);
+  EXPECT_EQ(world.ask("POST", "/api/workflows/order-1/signal/a%0Ab")->status(), 422);
+  EXPECT_EQ(world.ask("GET", "/api/workflows/x", {}, {{"X-Namespace", "\xFF"}})->status(), 404);
+  EXPECT_EQ(world.history("order-1", started->text("run_id")).size(), 3u);
+}
+
 TEST(Door, RefusesCommandsToRunsThatAreClosedOrNotThere) {
   World world(open_door());
   EXPECT_EQ(world.ask("POST", "/api/workflows/none/signal/x")->text("reason"),

@@ -281,7 +281,8 @@ void Door::Impl::drop_old_receipts() {
       ++at;
       continue;
     }
-    handed_out_.erase(at->second.task);
+    const auto task = handed_out_.find(at->second.task);
+    if (task != handed_out_.end() && task->second.receipt == at->first) handed_out_.erase(task);
     at = receipts_.erase(at);
   }
 }

@@ -38,20 +38,22 @@ bool read_seconds(Call& call, const char* field, DurationNs* duration) {
 }
 
 bool read_priority(Call& call, model::Priority* priority) {
-  json::object given = call.body;
+  const json::object* given = &call.body;
   if (const auto* nested = member(call.body, "priority");
       nested != nullptr && nested->is_object()) {
-    given = nested->as_object();
-    if (const auto key = integer_of(given, "priority_key")) priority->set_priority_key(*key);
+    given = &nested->as_object();
+    if (const auto key = integer_of(*given, "priority_key")) {
+      priority->set_priority_key(static_cast<int32_t>(std::clamp<int64_t>(*key, 1, 5)));
+    }
   } else if (const auto key = integer_of(call.body, "priority")) {
     priority->set_priority_key(static_cast<int32_t>(std::clamp<int64_t>(*key, 1, 5)));
   }
-  priority->set_fairness_key(text_of(given, "fairness_key"));
+  priority->set_fairness_key(text_of(*given, "fairness_key"));
   if (priority->fairness_key().size() > 64) {
     call.invalid("fairness_key", "fairness_key must not be longer than 64 bytes");
     return false;
   }
-  if (const auto* weight = member(given, "fairness_weight"); weight != nullptr) {
+  if (const auto* weight = member(*given, "fairness_weight"); weight != nullptr) {
     if (!weight->is_number() || !(weight->to_number<double>() > 0)) {
       call.invalid("fairness_weight", "fairness_weight must be a number above 0");
       return false;
