@@ -78,6 +78,13 @@ absl::Status activity_not_found() {
       "invalid activityID or activity already timed out or invoking workflow is completed");
 }
 
+absl::Status lease_refused(std::string_view reason, std::string_view detail,
+                           std::string_view more) {
+  return make(StatusCode::kFailedPrecondition,
+              absl::StrCat("the task is not the caller's: ", to_absl(reason)),
+              ErrorKind::kLeaseRefused, {reason, detail, more});
+}
+
 absl::Status pending_activity_not_found() {
   return not_found(
       "Can't find pending activity with such ID. Invalid activityID or activity already completed");

@@ -25,6 +25,7 @@ enum class ErrorKind : uint8_t {
   kSystemOverloaded = 10,
   kBusyWorkflow = 11,
   kPermissionDenied = 12,
+  kLeaseRefused = 13,  // fields: reason, and what goes with it
 };
 
 struct ErrorDetail {
@@ -52,6 +53,9 @@ absl::Status run_not_found(std::string_view workflow_id, std::string_view run_id
 absl::Status workflow_completed();
 absl::Status workflow_task_not_found();
 absl::Status activity_not_found();
+// A worker speaks of a task that it does not hold. `reason` is one of Durable Workflow's words.
+absl::Status lease_refused(std::string_view reason, std::string_view detail = "",
+                           std::string_view more = "");
 absl::Status pending_activity_not_found();
 absl::Status namespace_not_found(std::string_view name);
 absl::Status namespace_already_exists(std::string_view name);

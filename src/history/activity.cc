@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "history/durable.h"
 #include "history/retry.h"
 
 namespace fairlead::history {
@@ -46,6 +47,7 @@ int64_t record_started(Transaction& tx, const model::ActivityState& activity,
   started->set_request_id(activity.request_id());
   started->set_attempt(activity.attempt());
   if (activity.has_last_failure()) *started->mutable_last_failure() = activity.last_failure();
+  if (activity.scheduled().has_step()) *started->mutable_step() = activity.scheduled().step();
   return tx.record(std::move(event));
 }
 
@@ -54,6 +56,10 @@ void end_activity(Transaction& tx, model::ActivityState& activity, model::EventK
                   model::ActivityEnded ended, std::string door) {
   const int64_t scheduled_id = activity.scheduled_id();
   ended.set_scheduled_id(scheduled_id);
+  if (activity.scheduled().has_step()) {
+    *ended.mutable_step() = activity.scheduled().step();
+    ended.set_attempt(activity.attempt());
+  }
   ended.set_started_id(record_started(tx, activity, kind, ended.identity()));
   model::Event event;
   event.set_kind(kind);
@@ -69,8 +75,9 @@ void end_activity(Transaction& tx, model::ActivityState& activity, model::EventK
 RetryDecision decide(const Transaction& tx, const model::ActivityState& activity,
                      const model::Failure& failure) {
   if (activity.cancel_requested()) return {model::RETRY_CANCEL_REQUESTED};
-  const auto decision = decide_retry(activity.scheduled().retry_policy(), activity.attempt(),
-                                     failure, tx.now, gives_up_at(activity));
+  const int32_t failures = activity.attempt() - activity.lost_attempts();
+  const auto decision = decide_retry(activity.scheduled().retry_policy(), failures, failure, tx.now,
+                                     gives_up_at(activity));
   const bool ran_out = decision.state == model::RETRY_MAXIMUM_ATTEMPTS_REACHED ||
                        decision.state == model::RETRY_TIMEOUT;
   if (activity.has_pause() && ran_out) return {model::RETRY_IN_PROGRESS};
@@ -106,6 +113,10 @@ TimeNs gives_up_at(const model::ActivityState& activity) {
 }
 
 bool normalize_activity(model::ActivityScheduled* activity, const model::RunState& run) {
+  if (is_durable(run)) {
+    if (activity->task_queue().empty()) activity->set_task_queue(run.task_queue());
+    return true;
+  }
   const DurationNs run_timeout = run.run_timeout_ns();
   DurationNs to_close = activity->schedule_to_close_ns();
   DurationNs to_start = activity->schedule_to_start_ns();
@@ -188,6 +199,12 @@ const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id
   activity->set_started_attempt(activity->attempt());
   activity->set_heartbeat_ns(0);
   return activity;
+}
+
+void lose_activity(Transaction& tx, model::ActivityState& activity) {
+  activity.set_attempt(activity.attempt() + 1);
+  activity.set_lost_attempts(activity.lost_attempts() + 1);
+  return_activity(tx, activity);
 }
 
 void return_activity(Transaction& tx, model::ActivityState& activity) {

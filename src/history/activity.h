@@ -25,6 +25,8 @@ TimeNs gives_up_at(const model::ActivityState& activity);
 // no event: the start shows in the history together with the outcome.
 const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id, uint64_t stamp,
                                            const Taker& taker);
+// Nobody has heard of the worker for as long as its lease goes: another one gets the next attempt.
+void lose_activity(Transaction& tx, model::ActivityState& activity);
 // The attempt never reached its worker: it waits again, as if it had not been taken.
 void return_activity(Transaction& tx, model::ActivityState& activity);
 

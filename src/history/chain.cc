@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cron.h"
+#include "history/durable.h"
 #include "history/retry.h"
 
 namespace fairlead::history {
@@ -107,6 +108,9 @@ void continue_chain(const model::RunState& last, const Successor& successor,
   next->set_first_run_id(last.first_run_id());
   next->set_continued_run_id(last.run_id());
   next->set_flavour(last.flavour());
+  if (last.has_durable()) {
+    next->mutable_durable()->set_run_number(last.durable().run_number() + 1);
+  }
   next->set_next_event_id(1);
   next->set_initiator(successor.initiator);
   next->set_attempt(successor.attempt);
@@ -128,8 +132,10 @@ void continue_chain(const model::RunState& last, const Successor& successor,
   if (is_asked ? asked.has_retry_policy() : last.has_retry_policy()) {
     *next->mutable_retry_policy() = is_asked ? asked.retry_policy() : last.retry_policy();
   }
-  *next->mutable_memo() = asked.memo();
-  *next->mutable_search_attributes() = asked.search_attributes();
+  // A door that writes them as they change leaves it to the engine to hand them on.
+  const bool keeps = is_durable(last);
+  *next->mutable_memo() = keeps ? last.memo() : asked.memo();
+  *next->mutable_search_attributes() = keeps ? last.search_attributes() : asked.search_attributes();
 }
 
 }  // namespace fairlead::history

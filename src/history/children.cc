@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "history/activity.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 
 namespace fairlead::history {
@@ -21,6 +22,7 @@ model::RunName name_of(const model::RunState& state) {
 model::Letter letter_to(const model::RunState& from, const model::RunName& to, int64_t event_id) {
   model::Letter letter;
   letter.set_namespace_num(from.namespace_num());
+  letter.set_flavour(from.flavour());
   *letter.mutable_to() = to;
   letter.set_request_id(letter_id(author_of(from, event_id), event_id));
   for (const auto& ancestor : from.ancestors()) letter.add_former_run_ids(ancestor.run_id());
@@ -37,6 +39,7 @@ model::Event child_event(model::EventKind kind, const model::ChildState& child) 
   about->mutable_run()->set_run_id(child.run_id());
   about->set_workflow_type(child.initiated().workflow_type());
   about->set_initiated_id(child.initiated_id());
+  if (child.initiated().has_step()) *about->mutable_step() = child.initiated().step();
   return event;
 }
 
@@ -121,6 +124,11 @@ void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_c
   const auto& state = tx.state();
   auto asked = std::move(*draft.mutable_child_initiated());
   asked.set_workflow_task_completed_id(workflow_task_completed_id);
+  asked.set_flavour(state.flavour());
+  if (is_durable(state)) {
+    *asked.mutable_memo() = state.memo();
+    *asked.mutable_search_attributes() = state.search_attributes();
+  }
   if (asked.task_queue().empty()) asked.set_task_queue(state.task_queue());
   asked.set_task_timeout_ns(effective_task_timeout(
       tx.limits, asked.task_timeout_ns(),

@@ -27,6 +27,8 @@ class Codec {
   virtual std::string name_update(std::string_view request, const std::string& id) const = 0;
   // How an update ended, out of its completed event as it was appended.
   virtual std::string update_outcome(std::string_view completed_event) const = 0;
+  // What the event that an accepted update was carried out begins with.
+  virtual std::string applied_update(std::string_view accepted_event) const { return ""; }
   // How a parent's event about the end of its child begins.
   virtual std::string tell_parent(const model::Event& closing) const = 0;
 };

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "history/activity.h"
 #include "history/children.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 
 namespace fairlead::history {
@@ -227,6 +228,7 @@ void start_timer_command(Transaction& tx, model::Event draft, int64_t completed_
   model::TimerState timer;
   timer.set_timer_id(draft.timer_started().timer_id());
   timer.set_fire_ns(add_saturated(tx.now, draft.timer_started().start_to_fire_ns()));
+  if (draft.timer_started().has_step()) *timer.mutable_step() = draft.timer_started().step();
   draft.mutable_timer_started()->set_workflow_task_completed_id(completed_id);
   timer.set_started_id(tx.append(std::move(draft)));
   tx.add_timer(std::move(timer));
@@ -305,14 +307,28 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
     case model::CANCEL_EXTERNAL_INITIATED:
       initiate_external(tx, std::move(draft), completed_id);
       return;
+    case model::WAIT_OPENED:
+      open_wait(tx, std::move(draft));
+      return;
+    case model::UPDATE_APPLIED:
+      end_update(tx, std::move(draft));
+      return;
     case model::UPDATE_ACCEPTED:
     case model::UPDATE_COMPLETED:
     case model::UPDATE_REJECTED:
-      answer_update(tx, std::move(draft));
+      if (is_durable(tx.state())) {
+        end_update(tx, std::move(draft));
+      } else {
+        answer_update(tx, std::move(draft));
+      }
       return;
     case model::SEARCH_ATTRIBUTES_UPSERTED:
     case model::PROPERTIES_MODIFIED:
       upsert(draft, &tx.state());
+      if (is_durable(tx.state())) {
+        *draft.mutable_command_recorded()->mutable_merged() =
+            kind == model::PROPERTIES_MODIFIED ? tx.state().memo() : tx.state().search_attributes();
+      }
       [[fallthrough]];
     case model::MARKER_RECORDED:
       draft.mutable_command_recorded()->set_workflow_task_completed_id(completed_id);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "history/activity.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 #include "history/workflow_task.h"
 
@@ -13,7 +14,8 @@ namespace {
 
 struct ActivityDeadline {
   TimeNs at = kNever;
-  model::TimeoutType type = model::TIMEOUT_UNSPECIFIED;  // unspecified: the back-off ends
+  // Unspecified: the back-off ends, or the lease of who has it.
+  model::TimeoutType type = model::TIMEOUT_UNSPECIFIED;
 
   void consider(TimeNs from, DurationNs limit, model::TimeoutType timeout) {
     if (limit <= 0) return;
@@ -32,8 +34,9 @@ ActivityDeadline activity_deadline(const model::ActivityState& activity) {
   }
   if (activity.started_ns() != 0) {
     next.consider(activity.started_ns(), limits.start_to_close_ns(), model::START_TO_CLOSE);
-    next.consider(std::max(activity.started_ns(), activity.heartbeat_ns()), limits.heartbeat_ns(),
-                  model::HEARTBEAT);
+    const TimeNs heard_of = std::max(activity.started_ns(), activity.heartbeat_ns());
+    next.consider(heard_of, limits.heartbeat_ns(), model::HEARTBEAT);
+    next.consider(heard_of, limits.lease_ns(), model::TIMEOUT_UNSPECIFIED);
   } else if (activity.has_pause()) {
     return next;
   } else if (activity.backing_off()) {
@@ -44,15 +47,19 @@ ActivityDeadline activity_deadline(const model::ActivityState& activity) {
   return next;
 }
 
-TimeNs task_deadline(const model::WorkflowTaskState& task) {
+TimeNs task_deadline(const model::RunState& state) {
+  const auto& task = state.workflow_task();
+  if (is_durable(state)) return durable_task_deadline(task);
   if (task.started_id() != 0) return add_saturated(task.started_ns(), task.start_to_close_ns());
   return task.schedule_to_start_deadline_ns() != 0 ? task.schedule_to_start_deadline_ns() : kNever;
 }
 
 void pass_task_time(Transaction& tx) {
   const auto& state = tx.state();
-  if (!state.has_workflow_task() || task_deadline(state.workflow_task()) > tx.now) return;
-  if (state.workflow_task().started_id() != 0) {
+  if (!state.has_workflow_task() || task_deadline(state) > tx.now) return;
+  if (is_durable(state)) {
+    pass_durable_task_time(tx);
+  } else if (state.workflow_task().started_id() != 0) {
     time_out_workflow_task(tx);
   } else {
     time_out_sticky_task(tx);
@@ -62,7 +69,7 @@ void pass_task_time(Transaction& tx) {
 void fire_timers(Transaction& tx) {
   std::vector<model::TimerState> due;
   for (const auto& [id, timer] : tx.run().timers) {
-    if (timer.fire_ns() <= tx.now) due.push_back(timer);
+    if (timer.fire_ns() <= tx.now && !is_held_back(tx.run(), timer)) due.push_back(timer);
   }
   std::stable_sort(due.begin(), due.end(),
                    [](const auto& a, const auto& b) { return a.fire_ns() < b.fire_ns(); });
@@ -72,6 +79,11 @@ void fire_timers(Transaction& tx) {
     event.set_kind(model::TIMER_FIRED);
     event.mutable_timer_ended()->set_timer_id(timer.timer_id());
     event.mutable_timer_ended()->set_started_id(timer.started_id());
+    if (timer.has_step()) *event.mutable_timer_ended()->mutable_step() = timer.step();
+    if (!timer.wait_id().empty()) {
+      event.mutable_timer_ended()->set_wait_id(timer.wait_id());
+      time_out_wait(tx, timer.wait_id());
+    }
     tx.record(std::move(event));
   }
 }
@@ -86,7 +98,9 @@ void pass_activity_time(Transaction& tx) {
   for (const auto& [at, id] : due) {
     auto& activity = tx.run().activities[id];
     const auto deadline = activity_deadline(activity);
-    if (deadline.type == model::TIMEOUT_UNSPECIFIED) {
+    if (deadline.type == model::TIMEOUT_UNSPECIFIED && activity.started_ns() != 0) {
+      lose_activity(tx, activity);
+    } else if (deadline.type == model::TIMEOUT_UNSPECIFIED) {
       offer_activity(tx, activity);
     } else {
       time_out_activity(tx, activity, deadline.type);
@@ -102,8 +116,10 @@ TimeNs next_deadline(const Run& run) {
   TimeNs next = kNever;
   if (state.run_expiration_ns() != 0) next = std::min(next, state.run_expiration_ns());
   if (state.first_task_at_ns() != 0) next = std::min(next, state.first_task_at_ns());
-  if (state.has_workflow_task()) next = std::min(next, task_deadline(state.workflow_task()));
-  for (const auto& [id, timer] : run.timers) next = std::min(next, timer.fire_ns());
+  if (state.has_workflow_task()) next = std::min(next, task_deadline(state));
+  for (const auto& [id, timer] : run.timers) {
+    if (!is_held_back(run, timer)) next = std::min(next, timer.fire_ns());
+  }
   for (const auto& [id, activity] : run.activities) {
     next = std::min(next, activity_deadline(activity).at);
   }

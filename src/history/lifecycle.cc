@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "history/chain.h"
 #include "history/children.h"
+#include "history/durable.h"
 #include "history/workflow_task.h"
 
 namespace fairlead::history {
@@ -30,6 +31,22 @@ void fill_in(const model::RunState& state, model::ContinueAsNew* next) {
   if (next->task_queue().empty()) next->set_task_queue(state.task_queue());
   if (next->run_timeout_ns() == 0) next->set_run_timeout_ns(state.run_timeout_ns());
   if (next->task_timeout_ns() == 0) next->set_task_timeout_ns(state.task_timeout_ns());
+}
+
+// A run that a client starts is acknowledged by an event of its own. The first thing that such a
+// run needs is a task.
+void begin_durable(Transaction& tx, const Beginning& beginning) {
+  auto& state = tx.state();
+  auto* durable = state.mutable_durable();
+  durable->set_wakes(true);
+  if (durable->run_number() == 0) durable->set_run_number(1);
+  if (state.has_parent() || durable->run_number() > 1) return;
+  model::Event event;
+  event.set_kind(model::START_ACCEPTED);
+  event.set_door(beginning.envelope);
+  event.mutable_workflow_started()->set_original_run_id(state.run_id());
+  event.mutable_workflow_started()->set_workflow_type(state.workflow_type());
+  tx.append(std::move(event));
 }
 
 }  // namespace
@@ -86,6 +103,7 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   }
   state.set_run_expiration_ns(run_expiration(state));
 
+  if (is_durable(state)) begin_durable(tx, beginning);
   model::Event event;
   event.set_kind(model::WORKFLOW_STARTED);
   event.set_door(beginning.door);
@@ -109,6 +127,7 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   if (state.has_root()) *started->mutable_root() = state.root();
   if (state.has_retry_policy()) *started->mutable_retry_policy() = state.retry_policy();
   if (state.has_priority()) *started->mutable_priority() = state.priority();
+  started->set_run_number(state.durable().run_number());
   tx.append(std::move(event));
   if (delay > 0) {
     state.set_first_task_at_ns(state.execution_ns());

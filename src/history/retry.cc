@@ -88,6 +88,9 @@ absl::Status check_retry_policy(const model::RetryPolicy& policy) {
 }
 
 DurationNs retry_interval(const model::RetryPolicy& policy, int32_t attempt) {
+  if (policy.pauses_ns_size() > 0) {
+    return policy.pauses_ns(std::min(attempt, policy.pauses_ns_size()) - 1);
+  }
   const double interval = static_cast<double>(policy.initial_interval_ns()) *
                           std::pow(policy.backoff_coefficient(), attempt - 1);
   const DurationNs maximum =

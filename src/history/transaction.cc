@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "history/children.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 #include "history/workflow_task.h"
 
@@ -39,7 +40,7 @@ bool is_buffered_kind(model::EventKind kind) {
 }
 
 bool wakes_workflow(model::Flavour flavour, model::EventKind kind) {
-  FL_ASSERT(flavour == model::TEMPORAL, "no other flavour has a wake-up rule yet");
+  FL_ASSERT(flavour == model::TEMPORAL, "the other flavour's rule is in history/durable.h");
   return is_buffered_kind(kind) && kind != model::ACTIVITY_STARTED &&
          kind != model::WORKFLOW_OPTIONS_UPDATED;
 }
@@ -81,6 +82,10 @@ int64_t Transaction::append(model::Event event) {
 }
 
 int64_t Transaction::record(model::Event event) {
+  if (is_durable(run_.state)) {
+    if (wakes_durable(run_, event)) run_.state.mutable_durable()->set_wakes(true);
+    return append(std::move(event));
+  }
   const bool wakes = wakes_workflow(run_.state.flavour(), event.kind());
   if ((run_.has_started_task() || in_commands_) && is_buffered_kind(event.kind())) {
     auto& state = run_.state;
@@ -131,7 +136,7 @@ void Transaction::flush_buffered() {
 
 void Transaction::end_commands() {
   in_commands_ = false;
-  if (run_.is_open()) flush_buffered();
+  if (run_.is_open() && !is_durable(run_.state)) flush_buffered();
 }
 
 model::ActivityState& Transaction::touch(model::ActivityState& activity) {
@@ -276,8 +281,12 @@ bool Transaction::is_state_too_large() const {
 }
 
 void Transaction::schedule_wanted_task() {
-  if (run_.is_open() && task_wanted_ && !run_.state.has_workflow_task() &&
-      run_.state.first_task_at_ns() == 0) {
+  if (!run_.is_open() || run_.state.has_workflow_task() || run_.state.first_task_at_ns() != 0) {
+    return;
+  }
+  if (is_durable(run_.state)) {
+    schedule_durable_task(*this);
+  } else if (task_wanted_) {
     schedule_workflow_task(*this);
   }
 }
@@ -285,8 +294,9 @@ void Transaction::schedule_wanted_task() {
 void Transaction::finish() {
   auto& state = run_.state;
   FL_ASSERT(!in_commands_, "the commands were applied to the end");
-  if (run_.has_started_task() && (state.buffered_size() > limits.buffered_events ||
-                                  state.buffered_bytes() > limits.buffered_bytes)) {
+  if (run_.has_started_task() && !is_durable(state) &&
+      (state.buffered_size() > limits.buffered_events ||
+       state.buffered_bytes() > limits.buffered_bytes)) {
     force_fail_workflow_task(*this);
   }
   if (run_.is_open()) enforce_history_limits();

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/assert.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 
 namespace fairlead::history {
@@ -167,6 +168,7 @@ bool may_discard_task(const Run& run, bool rereads) {
 
 bool start_workflow_task(Transaction& tx, uint64_t stamp, const Taker& taker) {
   auto& state = tx.state();
+  if (is_durable(state)) return start_durable_task(tx, stamp, taker);
   if (!tx.run().is_open() || !state.has_workflow_task()) return false;
   auto* task = state.mutable_workflow_task();
   if (task->started_id() != 0 || task->stamp() != stamp) return false;
@@ -227,6 +229,7 @@ void fail_workflow_task(Transaction& tx, TaskFailure failure) {
 }
 
 void time_out_workflow_task(Transaction& tx) {
+  if (is_durable(tx.state())) return retry_durable_task(tx, 0);
   end_unsuccessfully(tx, model::WORKFLOW_TASK_TIMED_OUT, {}, model::START_TO_CLOSE);
 }
 
@@ -271,7 +274,11 @@ void force_fail_workflow_task(Transaction& tx) {
 }
 
 void end_task_of_closing_run(Transaction& tx) {
-  if (tx.run().has_started_task()) force_fail_workflow_task(tx);
+  if (is_durable(tx.state())) {
+    flush_signals(tx);
+  } else if (tx.run().has_started_task()) {
+    force_fail_workflow_task(tx);
+  }
 }
 
 std::string virtual_events(const Run& run, const Codec& codec) {

@@ -118,9 +118,16 @@ std::string nearest_variable(std::string_view variable) {
 
 absl::Status read_environment(const std::map<std::string, std::string>& environment,
                               Config* config) {
+  const auto keys = config_keys();
+  // Durable Workflow's own names come first: ours, more exact, have the last word.
+  for (const auto& key : keys) {
+    const auto found = environment.find(std::string(key.alias));
+    if (key.alias.empty() || found == environment.end() || found->second.empty()) continue;
+    auto status = placed(key.alias, key.set_text(found->second, config));
+    if (!status.ok()) return status;
+  }
   for (const auto& [variable, value] : environment) {
     if (!is_ours(variable)) continue;
-    const auto keys = config_keys();
     const auto key = std::find_if(keys.begin(), keys.end(), [&](const ConfigKey& candidate) {
       return candidate.environment_name() == variable;
     });

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "admission/policy.h"
+#include "api/durable/options.h"
 #include "history/limits.h"
 #include "queue/task_queue.h"
 
@@ -68,6 +69,7 @@ struct Config {
   Engine engine;
   history::Limits limits;
   Queues queues;
+  durable::Options durable;
   Log log;
   admission::Settings admission;  // the section of that name, and the variables DW_…
 

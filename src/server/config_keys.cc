@@ -49,6 +49,16 @@ std::string complain_of_switch(std::string_view text) {
   return text == "on" || text == "off" ? "" : "is not one of on, off";
 }
 
+std::string complain_of_driver(std::string_view text) {
+  return text == "none" || text == "token" ? "" : "is not one of none, token";
+}
+
+std::string complain_of_truth(std::string_view text) {
+  return text == "true" || text == "false" ? "" : "is not one of true, false";
+}
+
+std::string complain_of_nothing(std::string_view) { return ""; }
+
 std::string complain_of_first_turn(std::string_view text) {
   return text == "scheduled" || text == "prompt" ? "" : "is not one of scheduled, prompt";
 }
@@ -90,7 +100,14 @@ constexpr ConfigKey text(std::string_view name, std::string (*complaint)(std::st
                           }}};
 }
 
+constexpr ConfigKey also(std::string_view alias, ConfigKey key) {
+  key.alias = alias;
+  return key;
+}
+
 using Server = Config::Server;
+using Durable = durable::Options;
+constexpr auto kDurable = &Config::durable;
 using Engine = Config::Engine;
 using Limits = history::Limits;
 using Queues = Config::Queues;
@@ -106,7 +123,7 @@ constexpr std::array kKeys = {
                                  "IP address to listen on; 0.0.0.0 for every interface"),
     number<kServer, &Server::grpc_port>("server.grpc_port", 1, 65535, "Port of the gRPC API"),
     number<kServer, &Server::http_port>("server.http_port", 1, 65535,
-                                        "Port of /metrics and /healthz"),
+                                        "Port of /metrics, /healthz and /api"),
     text<kServer, &Server::data_dir>("server.data_dir", complain_of_folder,
                                      "Folder of the store; made when missing"),
 
@@ -181,6 +198,71 @@ constexpr std::array kKeys = {
     number<kQueues, &Queues::tasks_in_memory_max>(
         "queues.tasks_in_memory_max", 0, 100'000'000,
         "Waiting tasks that one queue keeps in memory; the others are read when their turn comes"),
+
+    also("DW_AUTH_DRIVER", text<kDurable, &Durable::auth_driver>(
+                               "durable.auth_driver", complain_of_driver,
+                               "Who may use /api: token, or none for everyone who reaches it")),
+    also("DW_AUTH_TOKEN",
+         text<kDurable, &Durable::auth_token>("durable.auth_token", complain_of_nothing,
+                                              "Bearer token for everything below /api")),
+    also("DW_WORKER_TOKEN",
+         text<kDurable, &Durable::worker_token>("durable.worker_token", complain_of_nothing,
+                                                "Bearer token of workers")),
+    also("DW_OPERATOR_TOKEN",
+         text<kDurable, &Durable::operator_token>("durable.operator_token", complain_of_nothing,
+                                                  "Bearer token of clients and operators")),
+    also("DW_ADMIN_TOKEN",
+         text<kDurable, &Durable::admin_token>("durable.admin_token", complain_of_nothing,
+                                               "Bearer token of who manages namespaces")),
+    also("DW_AUTH_BACKWARD_COMPATIBLE",
+         text<kDurable, &Durable::auth_backward_compatible>(
+             "durable.auth_backward_compatible", complain_of_truth,
+             "Whether the shared token is good besides those of roles")),
+    also("DW_DEFAULT_NAMESPACE", text<kDurable, &Durable::default_namespace>(
+                                     "durable.default_namespace", complain_of_nothing,
+                                     "Namespace of requests that name none")),
+    also("DW_SERVER_ID",
+         text<kDurable, &Durable::server_id>("durable.server_id", complain_of_nothing,
+                                             "What the server calls itself")),
+    also("DW_WORKER_POLL_TIMEOUT", number<kDurable, &Durable::poll_timeout>(
+                                       "durable.poll_timeout_s", 1, 60,
+                                       "How long a poll is held that does not say", kSecond)),
+    also("DW_WORKFLOW_TASK_TIMEOUT",
+         number<kDurable, &Durable::workflow_lease>(
+             "durable.workflow_task_timeout_s", 1, 120,
+             "How long a worker may have a workflow task without renewing it", kSecond)),
+    also("DW_ACTIVITY_TASK_TIMEOUT",
+         number<kDurable, &Durable::activity_lease>(
+             "durable.activity_task_timeout_s", 1, 86'400,
+             "How long a worker may have an activity without a heartbeat", kSecond)),
+    also("DW_QUERY_TASK_TIMEOUT",
+         number<kDurable, &Durable::query_timeout>(
+             "durable.query_timeout_s", 0, 600,
+             "How long a query waits for its answer; 0: as long as a poll", kSecond)),
+    also("DW_QUERY_TASK_LEASE_TIMEOUT",
+         number<kDurable, &Durable::query_lease>(
+             "durable.query_lease_s", 0, 600,
+             "How long a worker may have a query; 0: as long as a workflow task", kSecond)),
+    also("DW_QUERY_TASK_MAX_PENDING_PER_QUEUE",
+         number<kDurable, &Durable::queries_pending_max>(
+             "durable.queries_pending_max", 1, 10'000, "Queries that wait for workers of a queue")),
+    also("DW_WORKER_STALE_AFTER_SECONDS",
+         number<kDurable, &Durable::worker_stale_after>(
+             "durable.worker_stale_after_s", 0, 86'400,
+             "Silence after which a worker is stale; 0: two polls, at least a minute", kSecond)),
+    also("DW_V2_UPDATE_WAIT_COMPLETION_TIMEOUT_SECONDS",
+         number<kDurable, &Durable::update_wait>("durable.update_wait_s", 1, 600,
+                                                 "How long an update waits that does not say",
+                                                 kSecond)),
+    also("DW_HISTORY_PAGE_SIZE_DEFAULT",
+         number<kDurable, &Durable::history_page_default>("durable.history_page_default", 1, 1000,
+                                                          "Events of a worker's page of history")),
+    also("DW_HISTORY_PAGE_SIZE_MAX",
+         number<kDurable, &Durable::history_page_max>("durable.history_page_max", 1, 1000,
+                                                      "The most that a worker may ask for")),
+    also("DW_MAX_PAYLOAD_BYTES",
+         number<kDurable, &Durable::payload_bytes_max>("durable.payload_bytes_max", 1'024, 4 << 20,
+                                                       "Size of a request's body in bytes")),
 
     text<kLog, &Config::Log::level>("log.level", complain_of_level,
                                     "trace, debug, info, warn or error"),

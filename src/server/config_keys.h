@@ -30,6 +30,8 @@ struct ConfigKey {
   std::string_view name;  // "section.key"
   std::string_view help;
   std::variant<Number, Text> value;
+  // The name that Durable Workflow's own server has for it in the environment; empty: none.
+  std::string_view alias = "";
 
   std::string_view section() const { return name.substr(0, name.find('.')); }
   std::string environment_name() const;  // FAIRLEAD_SERVER_GRPC_PORT

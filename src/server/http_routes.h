@@ -22,6 +22,9 @@ struct HttpRequest {
   std::string query;   // what follows the question mark, still encoded
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
+  // A handler that lets its client wait may set it before it returns. Called once, if the client
+  // goes away unanswered; its answer would go nowhere.
+  mutable std::function<void()> on_gone = nullptr;
 
   // The first header of that name, in any case; empty if there is none.
   std::string_view header(std::string_view name) const;

@@ -67,6 +67,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void on_read(error_code error);
   void handle(http::request<http::string_body> message);
   void refuse(error_code error);
+  void watch();
   void write(HttpResponse response);
   void on_write(error_code error);
   void limit_time() {
@@ -78,6 +79,7 @@ class Session : public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
   http::response<http::string_body> response_;
+  std::shared_ptr<const HttpRequest> waiting_;  // unanswered, of a handler that wants to hear
   bool is_busy_ = false;
   bool is_keep_alive_ = false;
 };
@@ -143,16 +145,42 @@ void Session::handle(http::request<http::string_body> message) {
     return write(std::move(refusal));
   }
   // The answer travels back to our thread; a late one must still find `io` there.
-  (*match.handler)(std::move(request), [core = core_->shared_from_this(),
-                                        weak = weak_from_this()](HttpResponse response) mutable {
+  (*match.handler)(request, [core = core_->shared_from_this(),
+                             weak = weak_from_this()](HttpResponse response) mutable {
     asio::post(core->io, [weak = std::move(weak), response = std::move(response)]() mutable {
       if (const auto self = weak.lock()) self->write(std::move(response));
     });
   });
+  if (request->on_gone == nullptr) return;
+  waiting_ = std::move(request);
+  watch();
+}
+
+// Waits for the client's next byte. If it is the end of the stream, nobody waits for the answer.
+void Session::watch() {
+  stream_.socket().async_wait(
+      tcp::socket::wait_read,
+      [weak = weak_from_this(), watched = std::weak_ptr(waiting_)](error_code error) {
+        const auto self = weak.lock();
+        if (self == nullptr || error || self->waiting_ == nullptr) return;
+        if (self->waiting_ != watched.lock()) return;
+        char byte = 0;
+        error_code failed;
+        auto& socket = self->stream_.socket();
+        socket.non_blocking(true, failed);
+        const size_t read =
+            socket.receive(asio::buffer(&byte, 1), tcp::socket::message_peek, failed);
+        if (failed == asio::error::would_block) return self->watch();
+        if (!failed && read > 0) return;  // its next request: it is there
+        const auto gone = std::move(self->waiting_);
+        self->close();
+        gone->on_gone();
+      });
 }
 
 void Session::write(HttpResponse response) {
   is_busy_ = true;
+  waiting_ = nullptr;
   response_ = {static_cast<http::status>(response.status), 11};
   response_.set(http::field::server, "fairlead");
   response_.set(http::field::content_type, response.content_type);

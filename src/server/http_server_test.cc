@@ -71,6 +71,11 @@ class HttpServerTest : public testing::Test {
     routes.add_route("POST", "/later", [this](std::shared_ptr<const HttpRequest>, HttpReply reply) {
       later_.set_value(std::move(reply));
     });
+    routes.add_route("POST", "/watched",
+                     [this](std::shared_ptr<const HttpRequest> request, HttpReply reply) {
+                       request->on_gone = [this] { gone_.set_value(); };
+                       later_.set_value(std::move(reply));
+                     });
     routes.add_route("POST", "/echo/*",
                      [](std::shared_ptr<const HttpRequest> request, HttpReply reply) {
                        reply({201, request->path + "?" + request->query + ":" + request->body +
@@ -84,6 +89,7 @@ class HttpServerTest : public testing::Test {
   std::atomic<bool> is_healthy_ = true;
   std::shared_ptr<prometheus::Registry> metrics_ = std::make_shared<prometheus::Registry>();
   std::promise<HttpReply> later_;
+  std::promise<void> gone_;
   std::unique_ptr<HttpServer> server_;
 };
 
@@ -140,6 +146,29 @@ TEST_F(HttpServerTest, AnswerMayComeLaterFromAnotherThread) {
   EXPECT_EQ(TestConnection(server_->port()).get("/healthz").result_int(), 200u);
   std::thread([&] { reply({200, "at last"}); }).join();
   EXPECT_EQ(waiting.receive().body(), "at last");
+}
+
+// A worker that was killed must not be given the next task.
+TEST_F(HttpServerTest, AHandlerHearsOfAClientThatHangsUp) {
+  start();
+  HttpReply reply;
+  {
+    TestConnection waiting(server_->port());
+    waiting.send(http::verb::post, "/watched");
+    reply = later_.get_future().get();
+  }
+  gone_.get_future().get();
+  reply({200, "to nobody"});
+  EXPECT_EQ(TestConnection(server_->port()).get("/healthz").result_int(), 200u);
+}
+
+TEST_F(HttpServerTest, AWatchedClientIsAnsweredAndMayGoOn) {
+  start();
+  TestConnection waiting(server_->port());
+  waiting.send(http::verb::post, "/watched");
+  later_.get_future().get()({200, "first"});
+  EXPECT_EQ(waiting.receive().body(), "first");
+  EXPECT_EQ(waiting.get("/healthz").result_int(), 200u);
 }
 
 TEST_F(HttpServerTest, LimitsAreKept) {

@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "api/durable/codec.h"
+#include "api/durable/door.h"
 #include "api/fairlead/task_queue_service.h"
 #include "api/temporal/codec.h"
 #include "api/temporal/grpc_transport.h"
@@ -17,8 +19,10 @@
 #include "api/temporal/reflection.h"
 #include "api/temporal/service.h"
 #include "base/random.h"
+#include "server/durable_routes.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
+#include "server/version.h"
 #include "shard/commit_log.h"
 #include "shard/executor_thread.h"
 #include "shard/node.h"
@@ -77,12 +81,17 @@ struct Parts {
   SystemClock clock;
   Random random = Random::from_system();
   api::TemporalCodec codec;
+  durable::DurableCodec durable_codec;
+  // Where the Durable Workflow door thinks. Replies come to it until the last commit is told.
+  std::unique_ptr<shard::ExecutorThread> desk;
   std::unique_ptr<store::RocksDbStore> store;
   std::unique_ptr<shard::ThreadedCommitLog> commits;
   std::vector<std::unique_ptr<shard::ExecutorThread>> executors;
   std::unique_ptr<shard::Node> node;
   std::shared_ptr<ServerMetrics> metrics;
   api::Health health;
+  std::unique_ptr<shard::WorkerRows> worker_rows;
+  std::unique_ptr<durable::Door> durable;
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<api::GrpcTransport> grpc;
 };
@@ -109,6 +118,7 @@ absl::Status open_engine(const Config& config, Parts& parts) {
   node_parts.commits = parts.commits.get();
   node_parts.clock = &parts.clock;
   node_parts.codec = &parts.codec;
+  node_parts.durable_codec = &parts.durable_codec;
   const size_t threads = config.engine.executor_threads(std::thread::hardware_concurrency());
   for (size_t i = 0; i < threads; ++i) {
     parts.executors.push_back(std::make_unique<shard::ExecutorThread>(&parts.clock));
@@ -155,6 +165,19 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   HttpRoutes routes;
   add_operator_routes([health = &parts.health] { return health->is_serving(); }, parts.metrics,
                       &routes);
+  durable::Options durable = config.durable;
+  durable.seed = parts.random.next();
+  durable.version = std::string(version());
+  parts.desk = std::make_unique<shard::ExecutorThread>(&parts.clock);
+  parts.worker_rows = std::make_unique<shard::WorkerRows>(parts.store.get(), parts.commits.get());
+  durable::Door::Parts door;
+  door.engine = parts.node.get();
+  door.durable = parts.node.get();
+  door.workers = parts.worker_rows.get();
+  door.executor = parts.desk.get();
+  door.is_serving = [health = &parts.health] { return health->is_serving(); };
+  parts.durable = std::make_unique<durable::Door>(durable, std::move(door));
+  add_durable_routes(parts.durable.get(), &routes);
   HttpOptions http;
   http.bind_address = config.server.bind;
   http.port = config.server.http_port;
@@ -181,10 +204,17 @@ void close_server(Parts& parts) {
   // Polls are answered first, so that workers learn at once and no task is given to them any more;
   // then the door gives the calls in hand time to be answered.
   std::promise<void> closed;
+  parts.durable->close();
   parts.node->close([&closed] { closed.set_value(); });
   closed.get_future().wait();
   parts.grpc->shutdown(kStopGrace);
   parts.http->stop(kStopGrace);
+  // What the door still has in hand is done with the engine before that goes; answers that come
+  // later find nobody.
+  parts.durable.reset();
+  std::promise<void> idle;
+  parts.desk->post([&idle] { idle.set_value(); });
+  idle.get_future().wait();
   // Executors end before the node that their jobs touch; the commit log ends last and tells
   // everyone what became durable.
   parts.executors.clear();

@@ -63,6 +63,7 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.commits = parts_.commits;
     world.clock = parts_.clock;
     world.codec = parts_.codec;
+    world.durable_codec = parts_.durable_codec;
     world.limits = &options_.limits;
     world.namespaces = &namespaces_;
     world.peers = this;
@@ -471,6 +472,41 @@ void Node::purge_key(PurgeKey request, Reply<Purged> reply) {
 void Node::explain(ExplainRequest request, Reply<Explanation> reply) {
   auto& home = shard_of_run(request.run.ns, request.run.workflow_id);
   send(home, &Shard::explain, std::move(request), std::move(reply));
+}
+
+void Node::complete_task(CompleteTask request, Reply<TaskCompleted> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::complete_task, std::move(request), std::move(reply));
+}
+
+void Node::fail_task(FailTask request, Reply<TaskCompleted> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::fail_task, std::move(request), std::move(reply));
+}
+
+void Node::renew_task(TaskToken token, Reply<TaskLease> reply) {
+  auto& shard = shard_of_run(token.ns, token.workflow_id);
+  send(shard, &Shard::renew_task, std::move(token), std::move(reply));
+}
+
+void Node::signal_run(SignalRun request, Reply<Receipt> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::signal_run, std::move(request), std::move(reply));
+}
+
+void Node::update_run(UpdateRun request, Reply<UpdateResult> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::update_run, std::move(request), std::move(reply));
+}
+
+void Node::stop_run(StopRun request, Reply<Receipt> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::stop_run, std::move(request), std::move(reply));
+}
+
+void Node::repair_run(RunRef run, Reply<Repaired> reply) {
+  auto& shard = shard_of_run(run.ns, run.workflow_id);
+  send(shard, &Shard::repair_run, std::move(run), std::move(reply));
 }
 
 void Node::shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) {

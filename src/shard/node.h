@@ -11,6 +11,7 @@
 #include "history/codec.h"
 #include "history/limits.h"
 #include "shard/commit_log.h"
+#include "shard/durable_engine.h"
 #include "shard/engine.h"
 #include "shard/shard.h"
 #include "shard/stored_namespaces.h"
@@ -29,14 +30,15 @@ struct NodeOptions {
 };
 
 // All shards of a store, behind the interface that doors use.
-class Node final : public Engine, private Peers {
+class Node final : public Engine, public DurableEngine, private Peers {
  public:
   struct Parts {
     store::Store* store = nullptr;
     CommitLog* commits = nullptr;
     Clock* clock = nullptr;
     const history::Codec* codec = nullptr;
-    std::vector<Executor*> executors;  // shards are dealt out over them
+    const history::Codec* durable_codec = nullptr;  // without it no such run can be started
+    std::vector<Executor*> executors;               // shards are dealt out over them
   };
   Node(NodeOptions options, Parts parts, Random random);
   ~Node() override;
@@ -94,6 +96,14 @@ class Node final : public Engine, private Peers {
   void purge_key(PurgeKey request, Reply<Purged> reply) override;
   void explain(ExplainRequest request, Reply<Explanation> reply) override;
   void shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) override;
+
+  void complete_task(CompleteTask request, Reply<TaskCompleted> reply) override;
+  void fail_task(FailTask request, Reply<TaskCompleted> reply) override;
+  void renew_task(TaskToken token, Reply<TaskLease> reply) override;
+  void signal_run(SignalRun request, Reply<Receipt> reply) override;
+  void update_run(UpdateRun request, Reply<UpdateResult> reply) override;
+  void stop_run(StopRun request, Reply<Receipt> reply) override;
+  void repair_run(RunRef run, Reply<Repaired> reply) override;
 
  private:
   // Counts what workers have and what was dispatched lately.

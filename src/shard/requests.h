@@ -30,6 +30,7 @@ struct RunRef {
   NamespaceNum ns;
   std::string workflow_id;
   std::string run_id;
+  model::Flavour flavour = model::TEMPORAL;  // a door sees the runs of its own flavour
 };
 
 enum class ReusePolicy { kAllowDuplicate, kAllowDuplicateFailedOnly, kRejectDuplicate };
@@ -100,6 +101,7 @@ struct StartRequest {
   std::shared_ptr<Permit> eager_permit;  // if it was
   std::string door;      // attributes of the started event that only the door understands
   std::string envelope;  // fields of the event around them
+  model::Flavour flavour = model::TEMPORAL;
 };
 
 struct WorkflowTask;
@@ -172,6 +174,10 @@ struct TaskToken {
   int32_t attempt = 0;
   TimeNs started_ns = 0;
   std::string activity_id;  // activities only; with scheduled_id 0 the activity is found by this id
+  model::Flavour flavour = model::TEMPORAL;
+  std::string owner;  // of the lease; Durable Workflow's tasks only
+
+  RunRef run() const { return {ns, workflow_id, run_id, flavour}; }
 };
 
 struct PollRequest {
@@ -225,6 +231,10 @@ struct WorkflowTask {
   std::vector<AttachedUpdate> updates;
   // A direct query: no workflow task, the token is answered by `answer_query`.
   std::optional<AttachedQuery> query;
+  // Of Durable Workflow's tasks: what it is for, when its lease ends, where its history does.
+  model::QueuedMessage message;
+  TimeNs expires_ns = 0;
+  int64_t history_end = 0;
 };
 
 struct ActivityTask {

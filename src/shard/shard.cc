@@ -152,7 +152,8 @@ void Shard::with_run(RunRef run, Use use, Refuse refuse) {
   };
   auto* entry = runs_.find(*key);
   const bool is_asked_for = entry != nullptr && entry->run.state.workflow_id() == run.workflow_id &&
-                            entry->run.state.namespace_num() == run.ns.value();
+                            entry->run.state.namespace_num() == run.ns.value() &&
+                            entry->run.state.flavour() == run.flavour;
   if (!is_asked_for) {
     refuse(not_found(run));
   } else if (!entry->is_locked) {
@@ -179,7 +180,7 @@ Step::Part& Shard::add_part(Step& step, RunEntry& entry) {
   entry.is_locked = true;
   step.parts.push_back(std::make_unique<Step::Part>(Step::Part{
       &entry,
-      history::Transaction(&entry.run, world_.codec, world_.limits, now(), retention(entry))}));
+      history::Transaction(&entry.run, &codec_of(entry), world_.limits, now(), retention(entry))}));
   // A run that begins with the history of another has no worker of its own yet.
   step.parts.back()->held_task =
       !entry.is_new && entry.run.is_open() && entry.run.has_started_task();
@@ -208,7 +209,7 @@ void Shard::add_successor(Step& step, size_t part) {
   const auto& closing = successor.closing;
   auto asked = closing.kind() == model::WORKFLOW_CONTINUED_AS_NEW
                    ? closing.workflow_closed().next()
-                   : world_.codec->begin_again(event_bytes(*last, 1), closing);
+                   : codec_of(*last).begin_again(event_bytes(*last, 1), closing);
   auto* next = runs_.create(uuid_to_bytes(successor.run_id));
   auto& state = next->run.state;
   history::continue_chain(last->run.state, successor, asked, &state);

@@ -18,6 +18,7 @@
 #include "history/workflow_task.h"
 #include "shard/alarms.h"
 #include "shard/commit_log.h"
+#include "shard/durable_engine.h"
 #include "shard/namespaces.h"
 #include "shard/queue_host.h"
 #include "shard/requests.h"
@@ -45,6 +46,7 @@ struct World {
   CommitLog* commits = nullptr;
   Clock* clock = nullptr;
   const history::Codec* codec = nullptr;
+  const history::Codec* durable_codec = nullptr;
   const history::Limits* limits = nullptr;
   const NamespaceRegistry* namespaces = nullptr;
   Peers* peers = nullptr;
@@ -114,6 +116,15 @@ class Shard {
 
   void update_workflow(UpdateRequest request, Reply<UpdateResult> reply);
   void update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply);
+
+  // Durable Workflow's runs; see durable_engine.h.
+  void complete_task(CompleteTask request, Reply<TaskCompleted> reply);
+  void fail_task(FailTask request, Reply<TaskCompleted> reply);
+  void renew_task(TaskToken token, Reply<TaskLease> reply);
+  void signal_run(SignalRun request, Reply<Receipt> reply);
+  void update_run(UpdateRun request, Reply<UpdateResult> reply);
+  void stop_run(StopRun request, Reply<Receipt> reply);
+  void repair_run(RunRef run, Reply<Repaired> reply);
 
   void describe_queue(QueueRef queue, Reply<QueueView> reply);
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply);
@@ -268,6 +279,16 @@ class Shard {
   void tell_update_waiters(Step& step, RunEntry& entry, const std::string& id,
                            const absl::StatusOr<UpdateResult>& result);
 
+  // Durable Workflow's runs.
+  template <typename T, typename Then>
+  void with_lease(const TaskToken& token, Reply<T> reply, Then then);
+  absl::StatusOr<std::optional<model::CommandReceipt>> look_for_receipt(
+      const RunEntry& entry, const RunRef& run, const std::string& request_id,
+      const std::string& intent);
+  Receipt note_command(Step& step, RunEntry& entry, const std::string& request_id,
+                       const std::string& intent);
+  void complete_leased(RunEntry& entry, CompleteTask request, Reply<TaskCompleted> answer);
+
   // Workflow tasks.
   void take_along(Step::Part& part, const history::Taker& taker);
   void refuse_completion(RunEntry& entry, const CommandError& error, const std::string& identity,
@@ -297,6 +318,9 @@ class Shard {
   void erase_run(RunEntry& entry);
 
   DurationNs retention(const RunEntry& entry) const;
+  const history::Codec& codec_of(const RunEntry& entry) const {
+    return *(entry.run.state.flavour() == model::DURABLE ? world_.durable_codec : world_.codec);
+  }
   TimeNs now() const { return world_.clock->now(); }
   // Runs `job` where the shard lives: at once if that is here.
   void run_on(ShardId shard, absl::AnyInvocable<void(Shard&)> job);
@@ -340,7 +364,7 @@ void Shard::with_chain_run(RunRef run, const std::string& first_run_id, Reply<T>
 template <typename T, typename Then>
 void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T> reply, Then then) {
   with_chain_run(
-      RunRef{token.ns, token.workflow_id, token.run_id}, "", std::move(reply),
+      token.run(), "", std::move(reply),
       [token, must_be_started, then = std::move(then)](RunEntry& entry, Reply<T> answer) mutable {
         if (!entry.run.is_open()) {
           answer(errors::workflow_completed());
@@ -352,10 +376,15 @@ void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T>
         // A start is also known by its time: after a reset the same numbers come again.
         const bool is_this_attempt =
             activity != nullptr &&
-            (token.scheduled_id == 0 || (activity->started_attempt() == token.attempt &&
-                                         activity->started_ns() == token.started_ns));
+            (token.scheduled_id == 0 ||
+             (activity->started_attempt() == token.attempt &&
+              (activity->started_ns() == token.started_ns || token.started_ns == 0)));
         if (activity == nullptr || !is_this_attempt || (must_be_started && !is_started)) {
           answer(errors::activity_not_found());
+          return;
+        }
+        if (!token.owner.empty() && activity->started_identity() != token.owner) {
+          answer(errors::lease_refused("lease_owner_mismatch", activity->started_identity()));
           return;
         }
         then(entry, *activity, std::move(answer));

@@ -110,7 +110,7 @@ HistoryPage Shard::make_page(RunEntry& entry, const HistoryRequest& request) {
   page.next_event = slice.next_event;
   page.at_end = slice.next_event >= end;
   if (page.is_open && page.at_end && request.from_event <= end) {
-    page.history.append(history::virtual_events(entry.run, *world_.codec));
+    page.history.append(history::virtual_events(entry.run, codec_of(entry)));
   }
   return page;
 }

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "history/children.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 #include "shard/shard.h"
 #include "store/keys.h"
@@ -65,6 +66,7 @@ StartRequest start_request(const model::Letter& letter) {
     start.search_attributes.emplace_back(key, value);
   }
   start.user_metadata = child.user_metadata();
+  start.flavour = child.flavour();
   start.door = child.start_door();
   start.envelope = child.start_envelope();
   if (child.reuse_policy() == kFailedOnly) start.reuse = ReusePolicy::kAllowDuplicateFailedOnly;
@@ -185,7 +187,7 @@ void Shard::receive_start_child(const Sender& sender, const model::Letter& lette
 
 void Shard::receive_child_closed(const Sender& sender, const model::Letter& letter) {
   const RunRef parent{NamespaceNum(letter.namespace_num()), letter.to().workflow_id(),
-                      letter.to().run_id()};
+                      letter.to().run_id(), letter.flavour()};
   with_run(
       heir_of(parent, letter.child_closed().initiated_id()),
       [this, parent, sender, letter](RunEntry& entry) {
@@ -207,7 +209,7 @@ void Shard::receive_child_closed(const Sender& sender, const model::Letter& lett
 
 void Shard::receive_parent_closed(const Sender& sender, const model::Letter& letter) {
   with_run(
-      {NamespaceNum(letter.namespace_num()), letter.to().workflow_id(), ""},
+      {NamespaceNum(letter.namespace_num()), letter.to().workflow_id(), "", letter.flavour()},
       [this, sender, letter](RunEntry& entry) {
         const auto& body = letter.parent_closed();
         const bool is_meant = entry.run.is_open() &&
@@ -219,7 +221,13 @@ void Shard::receive_parent_closed(const Sender& sender, const model::Letter& let
         }
         auto step = begin(entry);
         auto& tx = step->parts[0]->tx;
-        if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL) {
+        if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL &&
+            history::is_durable(tx.state())) {
+          model::Event closing;
+          closing.set_kind(model::WORKFLOW_CANCELED);
+          closing.mutable_workflow_closed()->set_reason(kByParent);
+          history::terminate_run(tx, std::move(closing));
+        } else if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL) {
           model::Origin origin;
           *origin.mutable_run() = body.parent();
           history::request_cancel(tx, "", "", &origin);

@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "history/activity.h"
 #include "history/commands.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 #include "shard/shard.h"
 #include "store/keys.h"
@@ -34,6 +35,7 @@ TaskToken Shard::make_token(const RunEntry& entry) const {
   token.ns = NamespaceNum(entry.run.state.namespace_num());
   token.workflow_id = entry.run.state.workflow_id();
   token.run_id = entry.run.state.run_id();
+  token.flavour = entry.run.state.flavour();
   return token;
 }
 
@@ -58,13 +60,18 @@ WorkflowTask Shard::make_workflow_task(RunEntry& entry, bool from_sticky) {
   if (slice.next_event < state.next_event_id()) {
     answer.next_history_event = slice.next_event;
   } else {
-    answer.history.append(history::virtual_events(entry.run, *world_.codec));
+    answer.history.append(history::virtual_events(entry.run, codec_of(entry)));
   }
   for (const auto& id : entry.queries) answer.queries.push_back({id, queries_.at(id).query});
   for (auto& update : entry.updates) {
     if (std::exchange(update.is_delivered, true)) continue;
     // What a reset has admitted stands in the history, and workers take it from there.
     if (!update.is_durable) answer.updates.push_back({update.id, update.request});
+  }
+  if (history::is_durable(state)) {
+    answer.message = task.message();
+    answer.expires_ns = history::durable_task_deadline(task);
+    answer.history_end = task.shown_until();
   }
   return answer;
 }
@@ -358,7 +365,7 @@ void Shard::fail_workflow_task(FailWorkflowTask request, Reply<Done> reply) {
 // The worker never got the task. Its start is in the history, so it ends there too: as if its time
 // had run out, only without the wait.
 void Shard::return_workflow_task(TaskToken token) {
-  const RunRef run{token.ns, token.workflow_id, token.run_id};
+  const RunRef run = token.run();
   with_run(
       run,
       [this, token](RunEntry& entry) {

@@ -99,7 +99,7 @@ void Shard::update_workflow(UpdateRequest request, Reply<UpdateResult> reply) {
 void Shard::admit_update(RunEntry& entry, UpdateRequest request, Reply<UpdateResult> reply) {
   if (request.update_id.empty()) {
     request.update_id = make_uuid(random_, now());
-    request.request = world_.codec->name_update(request.request, request.update_id);
+    request.request = codec_of(entry).name_update(request.request, request.update_id);
   }
   entry.updates.push_back({request.update_id, std::move(request.request)});
   wait_for_update(entry, std::move(request), std::move(reply));
@@ -229,7 +229,7 @@ UpdateResult Shard::look_at_update(const RunEntry& entry, const std::string& id)
   } else if (accepted->second.completed_id() != 0) {
     result.stage = UpdateStage::kCompleted;
     result.outcome =
-        world_.codec->update_outcome(event_bytes(entry, accepted->second.completed_id()));
+        codec_of(entry).update_outcome(event_bytes(entry, accepted->second.completed_id()));
   } else if (!entry.run.is_open()) {
     result.stage = UpdateStage::kCompleted;
     result.lost = UpdateResult::Lost::kRunClosed;

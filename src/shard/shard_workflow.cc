@@ -57,6 +57,7 @@ void fill_state(model::RunState* state, const StartRequest& request, const std::
   state->set_run_timeout_ns(request.run_timeout);
   state->set_task_timeout_ns(request.task_timeout);
   state->set_next_event_id(1);
+  state->set_flavour(request.flavour);
   state->set_start_request_id(request.request_id);
   *state->mutable_priority() = request.priority;
   if (request.retry_policy.has_value()) *state->mutable_retry_policy() = *request.retry_policy;
@@ -110,6 +111,9 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
       result.eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
     }
     answer(std::move(result));
+  } else if (entry->run.is_open() && run.flavour() != request.flavour) {
+    answer(
+        already_started(run, absl::StrCat("Workflow execution is already running.", ids_of(run))));
   } else if (!entry->run.is_open()) {
     if (const auto status = check_reuse(run, request.reuse); !status.ok()) {
       answer(status);

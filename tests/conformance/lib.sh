@@ -67,6 +67,7 @@ start_server() {
   local template=$1 port http_port
   port=$(free_port)
   http_port=$(free_port)
+  server_http_port=$http_port
   server_folder=$(mktemp -d)
   template=${template//\{port\}/$port}
   template=${template//\{http_port\}/$http_port}

@@ -60,6 +60,7 @@ Detail one_field(const char* type, uint32_t number, std::string_view value) {
 Detail detail_of(const ErrorDetail& error) {
   switch (error.kind) {
     case ErrorKind::kPlain:
+    case ErrorKind::kLeaseRefused:  // the other door's
       return {};
     case ErrorKind::kNotFound:
       return {"NotFoundFailure", {}};

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "api/durable/json.h"
+#include "base/time.h"
+#include "model/model.pb.h"
+
+namespace fairlead::durable {
+
+// What commands are translated for.
+struct CommandContext {
+  std::string namespace_name;
+  std::string namespace_id;
+  DurationNs workflow_lease = 0;
+  DurationNs activity_lease = 0;
+  int64_t commands_max = 1000;
+  std::function<std::string()> make_id;
+};
+
+// What is wrong with a completion, and where.
+struct CommandFault {
+  std::string field;
+  std::string text;
+  bool is_conflict = false;  // the commands as a whole cannot be: nothing is wrong with a field
+};
+
+// Translates a worker's commands into drafts of events; see history/commands.h. False: `fault` says
+// why, and nothing may be done.
+bool read_commands(const json::array& commands, const CommandContext& context,
+                   std::vector<model::Event>* drafts, CommandFault* fault);
+
+}  // namespace fairlead::durable

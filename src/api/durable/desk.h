@@ -1,0 +1,221 @@
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "api/durable/call.h"
+#include "api/durable/door.h"
+#include "api/durable/names.h"
+#include "base/random.h"
+
+namespace fairlead::durable {
+
+// A worker as it registered. What it said is on disk; when it was last heard of is not.
+struct Worker {
+  std::string id;
+  std::string queue;
+  std::string runtime;
+  std::string sdk_version;
+  std::string build_id;
+  json::array workflow_types;
+  json::array activity_types;
+  json::array capabilities;
+  json::object fingerprints;
+  int64_t workflow_slots = 100;
+  int64_t activity_slots = 100;
+  json::value task_slots;
+  json::value process_metrics;
+  TimeNs registered_ns = 0;
+  TimeNs heard_ns = 0;
+
+  bool is_stale(TimeNs now, DurationNs stale_after) const {
+    return add_saturated(heard_ns, stale_after) <= now;
+  }
+};
+
+// A poll and what became of it. Whoever repeats the request gets the same task while its lease is
+// alive.
+struct PollReceipt {
+  std::string worker;
+  shard::PollId poll;
+  CallPtr call;      // while nothing was found
+  std::string task;  // its name, once one was
+  std::string body;  // members of the answer
+  TimeNs expires = 0;
+};
+
+// A task that a worker has, as far as this process knows: receipts and deregistration need it.
+struct HandedOut {
+  std::string worker;
+  std::string receipt;
+  shard::TaskToken token;
+  bool is_workflow = true;
+};
+
+// A question to workflow code. In memory only: its caller waits.
+struct QueryTask {
+  std::string id;
+  CallPtr caller;
+  std::string queue_key;
+  std::string task;  // members of the task that stay the same
+  int attempt = 0;
+  std::string owner;
+  TimeNs lease_expires = 0;
+  TimeNs deadline = 0;
+  bool was_claimed = false;
+};
+
+struct QueryPoll {
+  uint64_t number = 0;
+  CallPtr call;
+  std::string worker;
+};
+
+// What the door remembers and does. Everything runs on one executor.
+class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
+ public:
+  Impl(Options options, Parts parts)
+      : options_(std::move(options)),
+        engine_(*parts.engine),
+        durable_(*parts.durable),
+        rows_(*parts.workers),
+        executor_(*parts.executor),
+        is_serving_(std::move(parts.is_serving)),
+        random_(options_.seed) {}
+
+  void load_workers();
+  void forget(const Request& request);
+  void serve(CallPtr call);
+  void close();
+  Executor& executor() { return executor_; }
+
+ private:
+  using Handler = void (Impl::*)(CallPtr);
+  struct Route {
+    std::string_view method;
+    std::string_view path;  // "workflows/{}/signal/{}"
+    Plane plane;
+    std::string_view roles;  // one letter each: w, o, a
+    Handler handler;
+    Operation operation = {};
+  };
+  static const std::vector<Route>& routes();
+  const Route* find_route(const Call& call, std::vector<std::string>* args, std::string* allowed);
+  // False if the call was refused.
+  bool check_body(Call& call, const Route* route);
+  bool check_credentials(Call& call, const Route* route);
+  bool check_version(Call& call);
+  bool check_namespace(Call& call);
+
+  // Discovery.
+  void health(CallPtr call);
+  void ready(CallPtr call);
+  void cluster_info(CallPtr call);
+  void not_built(CallPtr call);
+
+  // Runs, as clients see them.
+  void start(CallPtr call);
+  void describe(CallPtr call);
+  void list_runs(CallPtr call);
+  void read_history(CallPtr call);
+  void signal(CallPtr call);
+  void update(CallPtr call);
+  void cancel(CallPtr call) { stop(std::move(call), model::WORKFLOW_CANCELED); }
+  void terminate(CallPtr call) { stop(std::move(call), model::WORKFLOW_TERMINATED); }
+  void stop(CallPtr call, model::EventKind kind);
+  void repair(CallPtr call);
+  void query(CallPtr call);
+
+  // Workers.
+  void register_worker(CallPtr call);
+  void heartbeat_worker(CallPtr call);
+  void deregister_worker(CallPtr call);
+  void list_workers(CallPtr call);
+  void describe_worker(CallPtr call);
+  void poll_workflow_task(CallPtr call) { poll(std::move(call), model::WORKFLOW_TASK); }
+  void poll_activity_task(CallPtr call) { poll(std::move(call), model::ACTIVITY_TASK); }
+  void poll_query_task(CallPtr call);
+  void task_history(CallPtr call);
+  void complete_task(CallPtr call);
+  void fail_task(CallPtr call);
+  void heartbeat_task(CallPtr call);
+  void complete_activity(CallPtr call);
+  void fail_activity(CallPtr call);
+  void heartbeat_activity(CallPtr call);
+  void complete_query(CallPtr call);
+  void fail_query(CallPtr call);
+
+  // Namespaces.
+  void list_namespaces(CallPtr call);
+  void create_namespace(CallPtr call);
+  void describe_namespace(CallPtr call);
+  void update_namespace(CallPtr call);
+
+  // Helpers of the handlers.
+  void poll(CallPtr call, model::TaskKind kind);
+  const Worker* polling_worker(Call& call);
+  void hand_out(const std::string& receipt, const shard::WorkflowTask& task);
+  void hand_out(const std::string& receipt, const shard::ActivityTask& task);
+  void hand_out(const std::string& receipt, const std::string& task, shard::TaskToken token,
+                bool is_workflow, TimeNs expires, std::string body);
+  void end_poll(const std::string& receipt);
+  void settle_task(const std::string& task);
+  void drop_old_receipts();
+  void stop_worker(const std::string& key, int64_t* recovered);
+  std::optional<shard::TaskToken> leased_token(Call& call, char kind);
+  void refuse_task(Call& call, const absl::Status& status);
+  shard::RunRef run_of(const Call& call, size_t run_arg_count) const;
+
+  struct Asked;  // a query on its way to a worker
+  void collect_query(std::shared_ptr<Asked> asked);
+  void enqueue_query(QueryTask task);
+  void serve_queries(const std::string& queue_key);
+  void give_query(QueryTask& task, const QueryPoll& poll);
+  void end_query(const std::string& id);
+  void watch_query(const std::string& id, TimeNs at);
+  QueryTask* leased_query(Call& call);
+  bool has_query_worker(const std::string& ns, const std::string& queue, const std::string& type);
+
+  void forget_silent_workers();
+  std::string worker_key(const Call& call, const std::string& id) const;
+  json::object worker_record(const std::string& ns, const Worker& worker) const;
+  TimeNs now() { return engine_.now(); }
+  std::string make_id() { return make_uuid(random_, now()); }
+
+  // A reply that comes back to this executor, unless the door is gone by then.
+  template <typename T, typename Then>
+  shard::Reply<T> here(Then then) {
+    return [weak = weak_from_this(), executor = &executor_,
+            then = std::move(then)](absl::StatusOr<T> result) mutable {
+      executor->post(
+          [weak = std::move(weak), then = std::move(then), result = std::move(result)]() mutable {
+            if (const auto self = weak.lock()) then(std::move(result));
+          });
+    };
+  }
+
+  const Options options_;
+  shard::Engine& engine_;
+  shard::DurableEngine& durable_;
+  shard::WorkerRows& rows_;
+  Executor& executor_;
+  const std::function<bool()> is_serving_;
+  Random random_;
+  bool is_closed_ = false;
+  uint64_t last_number_ = 0;
+  std::map<std::string, Worker> workers_;  // by namespace and id
+  std::map<std::string, PollReceipt> receipts_;
+  absl::flat_hash_map<std::string, HandedOut> handed_out_;  // by task name
+  std::map<std::string, QueryTask> queries_;
+  std::map<std::string, std::deque<std::string>> pending_queries_;  // by queue
+  std::map<std::string, std::deque<QueryPoll>> query_polls_;        // by queue
+};
+
+}  // namespace fairlead::durable

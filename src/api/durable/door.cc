@@ -1,0 +1,330 @@
+#include "api/durable/door.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "api/durable/desk.h"
+#include "api/durable/utf8.h"
+#include "base/error.h"
+
+namespace fairlead::durable {
+
+namespace {
+
+absl::string_view to_absl(std::string_view text) { return {text.data(), text.size()}; }
+
+// Compares without telling by the time it takes where the first difference is.
+bool equal_secrets(std::string_view a, std::string_view b) {
+  unsigned char difference = a.size() == b.size() ? 0 : 1;
+  for (size_t i = 0; i < a.size(); ++i) {
+    difference |= static_cast<unsigned char>(a[i] ^ (b.empty() ? 0 : b[i % b.size()]));
+  }
+  return difference == 0 && !a.empty();
+}
+
+std::string_view role_name(char role) {
+  return role == 'w' ? "worker" : role == 'o' ? "operator" : "admin";
+}
+
+bool is_json_type(std::string_view type) {
+  type = type.substr(0, type.find(';'));
+  const std::string media = absl::AsciiStrToLower(std::string(type));
+  const auto trimmed = absl::StripAsciiWhitespace(media);
+  return trimmed == "application/json" || absl::EndsWith(trimmed, "+json");
+}
+
+}  // namespace
+
+Door::Door(Options options, Parts parts)
+    : impl_(std::make_shared<Impl>(std::move(options), std::move(parts))) {
+  impl_->executor().post([impl = impl_] { impl->load_workers(); });
+}
+
+Door::~Door() = default;
+
+void Door::handle(std::shared_ptr<const Request> request, Respond respond) {
+  auto call = std::make_shared<Call>(std::move(request), std::move(respond));
+  impl_->executor().post(
+      [impl = impl_, call = std::move(call)]() mutable { impl->serve(std::move(call)); });
+}
+
+void Door::forget(std::shared_ptr<const Request> request) {
+  impl_->executor().post([impl = impl_, request = std::move(request)] { impl->forget(*request); });
+}
+
+void Door::close() {
+  impl_->executor().post([impl = impl_] { impl->close(); });
+}
+
+const std::vector<Door::Impl::Route>& Door::Impl::routes() {
+  using enum Plane;
+  static const std::vector<Route> kRoutes = {
+      {"GET", "health", kOpen, "", &Impl::health},
+      {"GET", "ready", kOpen, "", &Impl::ready},
+      {"GET", "cluster/info", kDiscovery, "woa", &Impl::cluster_info},
+
+      {"POST", "workflows", kControl, "oa", &Impl::start, {"start", ""}},
+      {"GET", "workflows", kControl, "oa", &Impl::not_built, {"list", ""}},
+      {"GET", "workflows/{}", kControl, "oa", &Impl::describe, {"describe", ""}},
+      {"GET", "workflows/{}/runs", kControl, "oa", &Impl::list_runs, {"list_runs", ""}},
+      {"GET", "workflows/{}/runs/{}", kControl, "oa", &Impl::describe, {"describe_run", ""}},
+      {"GET", "workflows/{}/runs/{}/history", kControl, "oa", &Impl::read_history, {"history", ""}},
+      {"POST", "workflows/{}/signal/{}", kControl, "oa", &Impl::signal, {"signal", "signal_name"}},
+      {"POST",
+       "workflows/{}/runs/{}/signal/{}",
+       kControl,
+       "oa",
+       &Impl::signal,
+       {"signal", "signal_name"}},
+      {"POST", "workflows/{}/query/{}", kControl, "oa", &Impl::query, {"query", "query_name"}},
+      {"POST",
+       "workflows/{}/runs/{}/query/{}",
+       kControl,
+       "oa",
+       &Impl::query,
+       {"query", "query_name"}},
+      {"POST", "workflows/{}/update/{}", kControl, "oa", &Impl::update, {"update", "update_name"}},
+      {"POST",
+       "workflows/{}/runs/{}/update/{}",
+       kControl,
+       "oa",
+       &Impl::update,
+       {"update", "update_name"}},
+      {"POST", "workflows/{}/cancel", kControl, "oa", &Impl::cancel, {"cancel", ""}},
+      {"POST", "workflows/{}/runs/{}/cancel", kControl, "oa", &Impl::cancel, {"cancel", ""}},
+      {"POST", "workflows/{}/terminate", kControl, "oa", &Impl::terminate, {"terminate", ""}},
+      {"POST",
+       "workflows/{}/runs/{}/terminate",
+       kControl,
+       "oa",
+       &Impl::terminate,
+       {"terminate", ""}},
+      {"POST", "workflows/{}/repair", kControl, "oa", &Impl::repair, {"repair", ""}},
+
+      {"GET", "workers", kControl, "oa", &Impl::list_workers},
+      {"GET", "workers/{}", kControl, "oa", &Impl::describe_worker},
+      {"DELETE", "workers/{}", kControl, "a", &Impl::deregister_worker},
+      {"GET", "namespaces", kControl, "oa", &Impl::list_namespaces},
+      {"POST", "namespaces", kControl, "a", &Impl::create_namespace},
+      {"GET", "namespaces/{}", kControl, "oa", &Impl::describe_namespace},
+      {"PUT", "namespaces/{}", kControl, "a", &Impl::update_namespace},
+
+      {"POST", "worker/register", kWorker, "w", &Impl::register_worker},
+      {"POST", "worker/heartbeat", kWorker, "w", &Impl::heartbeat_worker},
+      {"DELETE", "worker/registrations/{}", kWorker, "w", &Impl::deregister_worker},
+      {"POST", "worker/workflow-tasks/poll", kWorker, "w", &Impl::poll_workflow_task},
+      {"POST", "worker/workflow-tasks/{}/history", kWorker, "w", &Impl::task_history},
+      {"POST", "worker/workflow-tasks/{}/complete", kWorker, "w", &Impl::complete_task},
+      {"POST", "worker/workflow-tasks/{}/fail", kWorker, "w", &Impl::fail_task},
+      {"POST", "worker/workflow-tasks/{}/heartbeat", kWorker, "w", &Impl::heartbeat_task},
+      {"POST", "worker/activity-tasks/poll", kWorker, "w", &Impl::poll_activity_task},
+      {"POST", "worker/activity-tasks/{}/complete", kWorker, "w", &Impl::complete_activity},
+      {"POST", "worker/activity-tasks/{}/fail", kWorker, "w", &Impl::fail_activity},
+      {"POST", "worker/activity-tasks/{}/heartbeat", kWorker, "w", &Impl::heartbeat_activity},
+      {"POST", "worker/query-tasks/poll", kWorker, "w", &Impl::poll_query_task},
+      {"POST", "worker/query-tasks/{}/complete", kWorker, "w", &Impl::complete_query},
+      {"POST", "worker/query-tasks/{}/fail", kWorker, "w", &Impl::fail_query},
+
+      // What the API has and this server has not: it says so instead of pretending.
+      {"GET", "task-queues", kControl, "oa", &Impl::not_built},
+      {"GET", "task-queues/{}", kControl, "oa", &Impl::not_built},
+      {"GET", "schedules", kControl, "oa", &Impl::not_built},
+      {"POST", "schedules", kControl, "oa", &Impl::not_built},
+      {"GET", "search-attributes", kControl, "oa", &Impl::not_built},
+      {"POST", "search-attributes", kControl, "oa", &Impl::not_built},
+      {"POST", "activities", kControl, "oa", &Impl::not_built},
+      {"GET", "activities", kControl, "oa", &Impl::not_built},
+      {"POST", "workflows/{}/archive", kControl, "oa", &Impl::not_built, {"archive", ""}},
+      {"POST", "worker/sessions", kWorker, "w", &Impl::not_built},
+  };
+  return kRoutes;
+}
+
+const Door::Impl::Route* Door::Impl::find_route(const Call& call, std::vector<std::string>* args,
+                                                std::string* allowed) {
+  std::string_view path = call.request->path;
+  if (!path.starts_with("/api/")) return nullptr;
+  path.remove_prefix(5);
+  const std::vector<std::string> parts = absl::StrSplit(to_absl(path), '/');
+  for (const auto& route : routes()) {
+    const std::vector<absl::string_view> pattern = absl::StrSplit(to_absl(route.path), '/');
+    if (pattern.size() != parts.size()) continue;
+    std::vector<std::string> found;
+    bool matches = true;
+    for (size_t i = 0; i < parts.size() && matches; ++i) {
+      if (pattern[i] == "{}") {
+        found.push_back(percent_decoded(parts[i]));
+        matches = !found.back().empty() && is_utf8(found.back());
+      } else {
+        matches = pattern[i] == parts[i];
+      }
+    }
+    if (!matches) continue;
+    if (route.method == call.request->method) {
+      *args = std::move(found);
+      return &route;
+    }
+    absl::StrAppend(allowed, allowed->empty() ? "" : ", ", to_absl(route.method));
+  }
+  return nullptr;
+}
+
+void Door::Impl::serve(CallPtr call) {
+  std::string allowed;
+  const Route* route = find_route(*call, &call->args, &allowed);
+  const bool is_worker_path = absl::StartsWith(call->request->path, "/api/worker/");
+  call->plane = route != nullptr ? route->plane : is_worker_path ? Plane::kWorker : Plane::kControl;
+  if (route != nullptr) call->operation = route->operation;
+  if (!check_body(*call, route) || !check_credentials(*call, route)) return;
+  if (route == nullptr) {
+    call->operation = {};
+    if (allowed.empty()) {
+      return call->refuse(404, "not_found",
+                          absl::StrCat("nothing at ", printable(call->request->path)));
+    }
+    return call->refuse(405, "method_not_allowed",
+                        absl::StrCat(call->request->path, " takes ", allowed));
+  }
+  if (!check_version(*call) || !check_namespace(*call)) return;
+  (this->*route->handler)(std::move(call));
+}
+
+bool Door::Impl::check_body(Call& call, const Route* route) {
+  const auto& request = *call.request;
+  if (static_cast<int64_t>(request.body.size()) > options_.payload_bytes_max) {
+    call.refuse(413, "payload_too_large",
+                absl::StrCat("the body is larger than ", options_.payload_bytes_max, " bytes"),
+                {{"limit", options_.payload_bytes_max}});
+    return false;
+  }
+  if (request.body.empty()) return true;
+  if (!is_json_type(request.header("Content-Type"))) {
+    call.refuse(415, "unsupported_media_type", "send application/json",
+                {{"accepted_content_types", json::array{"application/json"}}});
+    return false;
+  }
+  std::string error;
+  auto body = parse_json(request.body, &error);
+  if (!body.has_value() || !(body->is_object() || body->is_array())) {
+    call.refuse(400, "malformed_json", "the body is not a JSON object",
+                {{"json_error", error.empty() ? "not an object" : error}});
+    return false;
+  }
+  // PHP clients send an empty object as an empty list.
+  if (body->is_object()) call.body = std::move(body->as_object());
+  return true;
+}
+
+bool Door::Impl::check_credentials(Call& call, const Route* route) {
+  if (options_.auth_driver == "none" || (route != nullptr && route->plane == Plane::kOpen)) {
+    return true;
+  }
+  const bool has_roles = !options_.worker_token.empty() || !options_.operator_token.empty() ||
+                         !options_.admin_token.empty();
+  const bool has_shared =
+      options_.auth_backward_compatible == "true" && !options_.auth_token.empty();
+  if (!has_roles && !has_shared) {
+    call.refuse(500, "server_error",
+                "no token is configured; set DW_AUTH_TOKEN, or DW_AUTH_DRIVER=none for a server "
+                "that only this machine reaches");
+    return false;
+  }
+  std::string_view given = call.request->header("Authorization");
+  if (!absl::StartsWithIgnoreCase(to_absl(given), "bearer ")) {
+    call.refuse(401, "unauthorized", "this needs an Authorization header with a bearer token");
+    return false;
+  }
+  given.remove_prefix(7);
+  char role = 0;
+  if (equal_secrets(given, options_.worker_token)) role = 'w';
+  if (equal_secrets(given, options_.operator_token)) role = 'o';
+  if (equal_secrets(given, options_.admin_token)) role = 'a';
+  const bool is_shared = role == 0 && has_shared && equal_secrets(given, options_.auth_token);
+  if (is_shared) role = 'a';
+  if (role == 0) {
+    call.refuse(401, "unauthorized", "the token is not one of this server's");
+    return false;
+  }
+  const std::string_view roles = route != nullptr ? route->roles : "woa";
+  // The one token of a server without roles opens every route.
+  if ((is_shared && !has_roles) || roles.find(role) != std::string_view::npos) return true;
+  json::array allowed;
+  for (const char each : roles) allowed.emplace_back(to_json(role_name(each)));
+  call.refuse(403, "forbidden", absl::StrCat("not for the role ", to_absl(role_name(role))),
+              {{"role", to_json(role_name(role))}, {"allowed_roles", allowed}});
+  return false;
+}
+
+bool Door::Impl::check_version(Call& call) {
+  if (call.plane != Plane::kControl && call.plane != Plane::kWorker) return true;
+  const bool is_worker = call.plane == Plane::kWorker;
+  const auto given = printable(call.request->header(is_worker ? kProtocolHeader : kControlHeader));
+  int minor = 0;
+  const bool is_fine = is_worker
+                           ? given.starts_with("1.") && absl::SimpleAtoi(given.substr(2), &minor) &&
+                                 minor >= 0 && minor <= 20
+                           : given == kControlVersion;
+  if (is_fine) return true;
+  const std::string supported = is_worker ? kProtocolVersion : kControlVersion;
+  json::object extra{
+      {"supported_version", supported},
+      {"requested_version", nullptr},
+      {"remediation",
+       absl::StrCat("send ", is_worker ? kProtocolHeader : kControlHeader, ": ", supported)}};
+  if (!given.empty()) extra["requested_version"] = given;
+  const std::string what = is_worker ? "protocol_version" : "control_plane_version";
+  call.refuse(400, absl::StrCat(given.empty() ? "missing_" : "unsupported_", what),
+              given.empty() ? "the version header is missing"
+                            : absl::StrCat("version ", given, " is not spoken here"),
+              std::move(extra));
+  return false;
+}
+
+bool Door::Impl::check_namespace(Call& call) {
+  if (call.plane == Plane::kOpen || absl::StartsWith(call.request->path, "/api/namespaces")) {
+    return true;
+  }
+  std::string name(call.request->header("X-Namespace"));
+  if (name.empty()) name = call.parameter("namespace");
+  if (name.empty()) name = options_.default_namespace;
+  name = absl::AsciiStrToLower(printable(name));
+  auto found = engine_.namespaces().find(name);
+  if (found.ok()) {
+    call.ns = *std::move(found);
+    return true;
+  }
+  if (call.plane == Plane::kDiscovery) return true;
+  call.refuse(404, "namespace_not_found", absl::StrCat("there is no namespace ", name),
+              {{"namespace", name}, {"remediation", "create it with POST /api/namespaces"}});
+  return false;
+}
+
+void Door::Impl::not_built(CallPtr call) {
+  call->refuse(501, "not_implemented",
+               absl::StrCat(call->request->method, " ", call->request->path,
+                            " is part of the API but not built in this server"));
+}
+
+void Door::Impl::close() {
+  is_closed_ = true;
+  std::vector<CallPtr> waiting;
+  for (auto& [key, receipt] : receipts_) {
+    if (receipt.call != nullptr) waiting.push_back(std::move(receipt.call));
+  }
+  for (auto& [key, polls] : query_polls_) {
+    for (auto& poll : polls) waiting.push_back(std::move(poll.call));
+  }
+  query_polls_.clear();
+  for (auto& call : waiting) {
+    call->answer(200, {{"task", nullptr}, {"poll_status", "draining"}});
+  }
+  for (auto& [id, query] : queries_) {
+    query.caller->refuse(503, "query_task_queue_unavailable", "the server is stopping");
+  }
+  queries_.clear();
+  pending_queries_.clear();
+}
+
+}  // namespace fairlead::durable

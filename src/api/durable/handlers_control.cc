@@ -1,0 +1,226 @@
+// What clients tell a run: signals, updates, stops.
+
+#include <algorithm>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "api/durable/desk.h"
+#include "api/durable/payloads.h"
+#include "base/error.h"
+#include "base/hash.h"
+
+namespace fairlead::durable {
+
+namespace {
+
+// How many arguments a path has that names a run: one more for the name of what is sent.
+constexpr size_t kWithRun = 2;
+constexpr size_t kWithRunAndName = 3;
+
+bool check_name(Call& call, std::string_view field, int64_t bytes_max) {
+  const std::string& name = call.args.back();
+  const bool has_control = std::any_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_iscntrl(static_cast<unsigned char>(c));
+  });
+  if (!name.empty() && static_cast<int64_t>(name.size()) <= bytes_max && !has_control) return true;
+  call.invalid(field, absl::StrCat(std::string(field), " must be 1 to ", bytes_max,
+                                   " bytes without control characters"));
+  return false;
+}
+
+bool check_request_id(Call& call) {
+  if (text_of(call.body, "request_id").size() <= 255) return true;
+  call.invalid("request_id", "request_id must not be longer than 255 bytes");
+  return false;
+}
+
+// Refuses as the command would have been accepted, for the tools that read the block.
+void refuse_command(Call& call, const absl::Status& status) {
+  const auto detail = error_detail(status);
+  if (detail.kind != ErrorKind::kLeaseRefused) {
+    if (absl::IsInvalidArgument(status)) {
+      return call.refuse(404, "run_not_found", std::string(status.message()));
+    }
+    return call.refuse(status);
+  }
+  const std::string& reason = detail.fields[0];
+  json::object extra{{"workflow_id", call.arg(0)}};
+  std::string message = "the run is closed";
+  if (reason == "run_not_active") extra["outcome"] = "rejected_not_active";
+  if (reason == "historical_run_command_rejected") {
+    extra["outcome"] = "rejected_not_current";
+    message = "the run is not the current one of its workflow";
+  }
+  if (reason == "request_id_conflict") {
+    extra["request_id"] = text_of(call.body, "request_id");
+    extra["retained_command_type"] = to_json(call.operation.name);
+    extra["retained_command_id"] = detail.fields[1];
+    extra["retained_outcome"] = "accepted";
+    extra["conflict"] = true;
+    message = "the request id was used for something else";
+  }
+  call.refuse(409, reason, message, std::move(extra));
+}
+
+std::string intent_of(const Call& call, const std::string& input) {
+  return absl::StrCat(std::string(call.operation.name), " ", call.args.back(), " ",
+                      stable_hash(input));
+}
+
+json::object receipt_body(const Call& call, const shard::Receipt& receipt, const char* outcome) {
+  return {{"workflow_id", call.arg(0)},
+          {"run_id", receipt.run_id},
+          {"command_id", receipt.command_id},
+          {"command_sequence", receipt.sequence},
+          {"command_status", "accepted"},
+          {"command_source", "control_plane"},
+          {"target_scope", "instance"},
+          {"outcome", outcome},
+          {"reason", nullptr}};
+}
+
+}  // namespace
+
+void Door::Impl::signal(CallPtr call) {
+  if (!check_name(*call, "signal_name", options_.operation_name_bytes_max) ||
+      !check_request_id(*call)) {
+    return;
+  }
+  const auto input = payload_text(member(call->body, "input"), true);
+  if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
+  shard::SignalRun request;
+  request.run = run_of(*call, kWithRunAndName);
+  request.request_id = text_of(call->body, "request_id");
+  request.intent = intent_of(*call, *input);
+  request.name = call->args.back();
+  Members door;
+  door.put("signal_name", request.name);
+  door.put("workflow_instance_id", request.run.workflow_id);
+  door.put("payload_codec", "avro");
+  if (!input->empty()) door.put_raw("arguments", *input);
+  request.door = door.take();
+  durable_.signal_run(std::move(request),
+                      here<shard::Receipt>([call](absl::StatusOr<shard::Receipt> receipt) {
+                        if (!receipt.ok()) return refuse_command(*call, receipt.status());
+                        auto body = receipt_body(*call, *receipt, "signal_received");
+                        body["signal_name"] = call->args.back();
+                        call->answer(202, std::move(body));
+                      }));
+}
+
+void Door::Impl::update(CallPtr call) {
+  if (!check_name(*call, "update_name", options_.operation_name_bytes_max) ||
+      !check_request_id(*call)) {
+    return;
+  }
+  if (call->body.contains("wait_policy")) {
+    return call->invalid("wait_policy", "wait_policy is called wait_for now");
+  }
+  const auto input = payload_text(member(call->body, "input"), true);
+  if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
+  std::string wait_for = text_of(call->body, "wait_for");
+  if (wait_for.empty()) wait_for = "accepted";
+  if (wait_for != "accepted" && wait_for != "completed") {
+    return call->invalid("wait_for", "wait_for must be accepted or completed");
+  }
+  const int64_t wait_seconds =
+      integer_of(call->body, "wait_timeout_seconds").value_or(options_.update_wait / kSecond);
+  if (wait_seconds < 1 || wait_seconds > 3600) {
+    return call->invalid("wait_timeout_seconds", "wait_timeout_seconds must be from 1 to 3600");
+  }
+  shard::UpdateRun request;
+  request.run = run_of(*call, kWithRunAndName);
+  request.request_id = text_of(call->body, "request_id");
+  request.intent = intent_of(*call, *input);
+  request.name = call->args.back();
+  request.wait_for =
+      wait_for == "completed" ? shard::UpdateStage::kCompleted : shard::UpdateStage::kAccepted;
+  request.wait_until = now() + wait_seconds * kSecond;
+  Members door;
+  door.put("update_name", request.name);
+  door.put("payload_codec", "avro");
+  if (!input->empty()) door.put_raw("arguments", *input);
+  request.door = door.take();
+  durable_.update_run(
+      std::move(request),
+      here<shard::UpdateResult>(
+          [call, wait_for, wait_seconds](absl::StatusOr<shard::UpdateResult> result) {
+            if (!result.ok()) return refuse_command(*call, result.status());
+            const bool is_done = result->stage == shard::UpdateStage::kCompleted;
+            json::object body{{"workflow_id", call->arg(0)},
+                              {"run_id", result->run_id},
+                              {"update_id", result->update_id},
+                              {"update_name", call->args.back()},
+                              {"update_status", "accepted"},
+                              {"command_id", result->update_id},
+                              {"command_status", "accepted"},
+                              {"outcome", nullptr},
+                              {"wait_for", wait_for},
+                              {"wait_timed_out", !is_done && wait_for == "completed"},
+                              {"wait_timeout_seconds", wait_seconds},
+                              {"result", nullptr},
+                              {"result_envelope", nullptr},
+                              {"reason", nullptr}};
+            if (!is_done) return call->answer(202, std::move(body));
+            const auto outcome = object_of(result->outcome);
+            const auto* value = member(outcome, "result");
+            const bool failed =
+                result->lost != shard::UpdateResult::Lost::kNo || outcome.contains("message");
+            if (!failed) {
+              body["update_status"] = "completed";
+              body["outcome"] = "update_completed";
+              if (value != nullptr) body["result_envelope"] = *value;
+              return call->answer(200, std::move(body));
+            }
+            const std::string message = result->lost != shard::UpdateResult::Lost::kNo
+                                            ? "the run closed before the update was applied"
+                                            : text_of(outcome, "message");
+            body["update_status"] = "failed";
+            body["outcome"] = "update_failed";
+            body["failure_id"] = result->update_id;
+            body["failure_message"] = message;
+            call->refuse(422, "update_failed", message, std::move(body));
+          }));
+}
+
+void Door::Impl::stop(CallPtr call, model::EventKind kind) {
+  if (!check_request_id(*call)) return;
+  const std::string reason = text_of(call->body, "reason");
+  if (reason.size() > 1000) {
+    return call->invalid("reason", "reason must not be longer than 1000 bytes");
+  }
+  const bool is_cancel = kind == model::WORKFLOW_CANCELED;
+  shard::StopRun request;
+  request.run = run_of(*call, kWithRun);
+  request.request_id = text_of(call->body, "request_id");
+  request.kind = kind;
+  const char* word = is_cancel ? "cancelled" : "terminated";
+  Members door;
+  door.put("workflow_instance_id", request.run.workflow_id);
+  door.put("failure_category", word);
+  door.put("closed_reason", word);
+  door.put("exception_class", is_cancel ? "WorkflowCancelled" : "WorkflowTerminated");
+  door.put("exception_type", is_cancel ? "WorkflowCancelled" : "WorkflowTerminated");
+  door.put("message", reason.empty() ? absl::StrCat("the workflow was ", word) : reason);
+  door.put("reason", reason.empty() ? json::value() : json::value(reason));
+  request.door = door.take();
+  durable_.stop_run(std::move(request),
+                    here<shard::Receipt>([call, word](absl::StatusOr<shard::Receipt> receipt) {
+                      if (!receipt.ok()) return refuse_command(*call, receipt.status());
+                      call->answer(200, receipt_body(*call, *receipt, word));
+                    }));
+}
+
+void Door::Impl::repair(CallPtr call) {
+  durable_.repair_run(
+      run_of(*call, kWithRun), here<shard::Repaired>([call](absl::StatusOr<shard::Repaired> done) {
+        if (!done.ok()) return refuse_command(*call, done.status());
+        call->answer(200,
+                     {{"workflow_id", call->arg(0)},
+                      {"run_id", done->run_id},
+                      {"outcome", done->was_needed ? "repair_dispatched" : "repair_not_needed"},
+                      {"reason", nullptr}});
+      }));
+}
+
+}  // namespace fairlead::durable

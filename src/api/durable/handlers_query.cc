@@ -1,0 +1,323 @@
+// Queries: a question waits here, in memory, until a worker that polls for questions takes it along
+// with the whole history of the run as it is then.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "api/durable/codec.h"
+#include "api/durable/desk.h"
+#include "api/durable/payloads.h"
+#include "api/durable/run_status.h"
+#include "base/error.h"
+
+namespace fairlead::durable {
+
+namespace {
+
+constexpr int kBatchesPerRead = 1000;
+
+bool is_named(const json::array& list, std::string_view name) {
+  return std::any_of(list.begin(), list.end(), [&](const json::value& entry) {
+    return entry.is_string() && entry.as_string() == to_json(name);
+  });
+}
+
+std::string queue_key_of(const std::string& ns, const std::string& queue) {
+  return absl::StrCat(ns, "\n", queue);
+}
+
+void refuse_query(Call& caller, int status, std::string_view reason, std::string_view message) {
+  caller.refuse(status, reason, message,
+                {{"workflow_id", caller.arg(0)},
+                 {"query_name", caller.args.back()},
+                 {"result", nullptr},
+                 {"result_envelope", nullptr}});
+}
+
+}  // namespace
+
+// A query that gathers what its worker needs.
+struct Door::Impl::Asked {
+  CallPtr call;
+  model::RunState run;
+  std::string input;  // of the query, as an envelope; empty: none
+  std::string events;
+  std::string started;
+  int64_t next = 1;
+};
+
+void Door::Impl::query(CallPtr call) {
+  const std::string& name = call->args.back();
+  if (name.empty() || static_cast<int64_t>(name.size()) > options_.operation_name_bytes_max) {
+    return call->invalid("query_name", "query_name is empty or too long");
+  }
+  const auto input = payload_text(member(call->body, "input"), true);
+  if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
+  auto asked = std::make_shared<Asked>();
+  asked->call = call;
+  asked->input = *input;
+  engine_.describe_workflow(
+      run_of(*call, 3), here<shard::RunView>([this, asked](absl::StatusOr<shard::RunView> view) {
+        auto& caller = *asked->call;
+        if (!view.ok()) {
+          if (!absl::IsNotFound(view.status()) && !absl::IsInvalidArgument(view.status())) {
+            return caller.refuse(view.status());
+          }
+          return refuse_query(caller, 404, "instance_not_found",
+                              std::string(view.status().message()));
+        }
+        asked->run = std::move(view->run);
+        const std::string queue = shown_queue(asked->run.task_queue());
+        if (!has_query_worker(caller.ns->name(), queue, asked->run.workflow_type())) {
+          return refuse_query(caller, 409, "query_worker_unavailable",
+                              "no worker that answers queries of this workflow is there");
+        }
+        const auto pending = pending_queries_.find(queue_key_of(caller.ns->name(), queue));
+        if (pending != pending_queries_.end() &&
+            static_cast<int64_t>(pending->second.size()) >= options_.queries_pending_max) {
+          return refuse_query(caller, 429, "query_task_queue_full",
+                              "too many queries wait for the workers of this queue");
+        }
+        collect_query(asked);
+      }));
+}
+
+bool Door::Impl::has_query_worker(const std::string& ns, const std::string& queue,
+                                  const std::string& type) {
+  const std::string prefix = absl::StrCat(ns, "\n");
+  for (auto at = workers_.lower_bound(prefix); at != workers_.end(); ++at) {
+    if (!at->first.starts_with(prefix)) break;
+    const auto& worker = at->second;
+    if (worker.queue != queue || worker.is_stale(now(), options_.stale_after())) continue;
+    if (!is_named(worker.capabilities, "query_tasks")) continue;
+    if (worker.workflow_types.empty() || is_named(worker.workflow_types, type)) return true;
+  }
+  return false;
+}
+
+// Reads the history to its end, then puts the question where workers look for it.
+void Door::Impl::collect_query(std::shared_ptr<Asked> asked) {
+  shard::HistoryRequest request;
+  request.run = {asked->call->ns_num(), asked->run.workflow_id(), asked->run.run_id(),
+                 model::DURABLE};
+  request.from_event = asked->next;
+  request.max_batches = kBatchesPerRead;
+  engine_.read_history(
+      std::move(request),
+      here<shard::HistoryPage>([this, asked](absl::StatusOr<shard::HistoryPage> page) {
+        if (!page.ok()) return asked->call->refuse(page.status());
+        const auto texts = join_events(page->history, INT64_MAX);
+        if (asked->next == 1) asked->started = started_payload(page->history);
+        if (texts.count > 0 && !asked->events.empty()) asked->events.push_back(',');
+        asked->events.append(texts.joined);
+        asked->next = page->next_event;
+        if (!page->at_end) return collect_query(asked);
+
+        auto& call = *asked->call;
+        const std::string queue = shown_queue(asked->run.task_queue());
+        json::object out{{"workflow_id", asked->run.workflow_id()},
+                         {"run_id", asked->run.run_id()},
+                         {"workflow_type", asked->run.workflow_type()},
+                         {"query_name", call.args.back()},
+                         {"payload_codec", "avro"},
+                         {"task_queue", queue},
+                         {"namespace", call.ns->name()},
+                         {"run_status", to_json(status_of(asked->run))},
+                         {"last_history_sequence", asked->next - 1},
+                         {"workflow_arguments", nullptr}};
+        const auto started = object_of(asked->started);
+        if (const auto* input = member(started, "input")) out["workflow_arguments"] = *input;
+        Members members;
+        members.raw(members_of(out));
+        members.put_raw("query_arguments", asked->input.empty() ? "null" : asked->input);
+        members.put_raw("history_events", absl::StrCat("[", asked->events, "]"));
+        QueryTask task;
+        task.id = make_id();
+        task.caller = asked->call;
+        task.queue_key = queue_key_of(call.ns->name(), queue);
+        task.task = members.take();
+        task.deadline =
+            now() + (options_.query_timeout > 0 ? options_.query_timeout : options_.poll_timeout);
+        enqueue_query(std::move(task));
+      }));
+}
+
+void Door::Impl::enqueue_query(QueryTask task) {
+  if (is_closed_) {
+    return refuse_query(*task.caller, 503, "query_task_queue_unavailable",
+                        "the server is stopping");
+  }
+  const std::string id = task.id;
+  const std::string queue = task.queue_key;
+  const TimeNs deadline = task.deadline;
+  queries_[id] = std::move(task);
+  pending_queries_[queue].push_back(id);
+  watch_query(id, deadline);
+  serve_queries(queue);
+}
+
+// Looks again at the query when its caller's patience, or a lease, is over.
+void Door::Impl::watch_query(const std::string& id, TimeNs at) {
+  executor_.post_at(at, [weak = weak_from_this(), id] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    const auto found = self->queries_.find(id);
+    if (found == self->queries_.end()) return;
+    auto& query = found->second;
+    if (query.deadline <= self->now()) {
+      const bool was_claimed = query.was_claimed;
+      const auto caller = query.caller;
+      self->end_query(id);
+      return refuse_query(
+          *caller, 504, was_claimed ? "query_worker_execution_timeout" : "query_task_not_claimed",
+          was_claimed ? "the worker did not answer in time" : "no worker took the query in time");
+    }
+    if (!query.owner.empty() && query.lease_expires <= self->now()) {
+      query.owner.clear();
+      self->pending_queries_[query.queue_key].push_front(id);
+      self->serve_queries(query.queue_key);
+    }
+  });
+}
+
+void Door::Impl::end_query(const std::string& id) {
+  const auto found = queries_.find(id);
+  if (found == queries_.end()) return;
+  auto& pending = pending_queries_[found->second.queue_key];
+  std::erase(pending, id);
+  if (pending.empty()) pending_queries_.erase(found->second.queue_key);
+  queries_.erase(found);
+}
+
+void Door::Impl::serve_queries(const std::string& queue_key) {
+  while (true) {
+    const auto pending = pending_queries_.find(queue_key);
+    const auto polls = query_polls_.find(queue_key);
+    if (pending == pending_queries_.end() || pending->second.empty()) return;
+    if (polls == query_polls_.end() || polls->second.empty()) return;
+    const auto poll = std::move(polls->second.front());
+    polls->second.pop_front();
+    auto& task = queries_.at(pending->second.front());
+    pending->second.pop_front();
+    give_query(task, poll);
+  }
+}
+
+void Door::Impl::give_query(QueryTask& task, const QueryPoll& poll) {
+  ++task.attempt;
+  task.was_claimed = true;
+  task.owner = text_of(poll.call->body, "worker_id");
+  const DurationNs lease =
+      options_.query_lease > 0 ? options_.query_lease : options_.workflow_lease;
+  task.lease_expires = now() + lease;
+  watch_query(task.id, task.lease_expires);
+  Members members;
+  members.put("query_task_id", task.id);
+  members.put("query_task_attempt", task.attempt);
+  members.put("lease_owner", task.owner);
+  members.put("lease_expires_at", format_time(task.lease_expires));
+  members.raw(task.task);
+  poll.call->answer(200, {{"poll_status", "leased"}, {"server_time", format_time(now())}},
+                    absl::StrCat("\"task\":{", members.text(), "}"));
+}
+
+void Door::Impl::poll_query_task(CallPtr call) {
+  const Worker* worker = polling_worker(*call);
+  if (worker == nullptr) return;
+  if (is_closed_) return call->answer(200, {{"task", nullptr}, {"poll_status", "draining"}});
+  const std::string queue = queue_key_of(call->ns->name(), worker->queue);
+  const auto timeout = integer_of(call->body, "timeout_seconds");
+  const TimeNs until = now() + (timeout.has_value() ? *timeout * kSecond : options_.poll_timeout);
+  const uint64_t number = ++last_number_;
+  query_polls_[queue].push_back({number, call, worker_key(*call, worker->id)});
+  serve_queries(queue);
+  if (call->is_answered()) return;
+  executor_.post_at(until, [weak = weak_from_this(), queue, number, call] {
+    const auto self = weak.lock();
+    if (self == nullptr || call->is_answered()) return;
+    auto& polls = self->query_polls_[queue];
+    const auto ended =
+        std::erase_if(polls, [&](const QueryPoll& poll) { return poll.number == number; });
+    if (polls.empty()) self->query_polls_.erase(queue);
+    if (ended == 0) return;  // its client is gone
+    call->answer(200, {{"task", nullptr}, {"poll_status", "empty"}});
+  });
+}
+
+// The query that the worker holds; null after a refusal.
+QueryTask* Door::Impl::leased_query(Call& call) {
+  const std::string owner = text_of(call.body, "lease_owner");
+  const auto attempt = integer_of(call.body, "query_task_attempt");
+  if (owner.empty()) {
+    call.invalid("lease_owner", "lease_owner is missing");
+    return nullptr;
+  }
+  if (!attempt.has_value() || *attempt < 1) {
+    call.invalid("query_task_attempt", "query_task_attempt must be at least 1");
+    return nullptr;
+  }
+  const json::object extra{{"query_task_id", call.arg(0)}, {"query_task_attempt", *attempt}};
+  const auto found = queries_.find(call.arg(0));
+  if (found == queries_.end()) {
+    call.refuse(404, "query_task_not_found", "the query is not waiting any more", extra);
+    return nullptr;
+  }
+  auto& query = found->second;
+  const char* reason = query.owner.empty()            ? "query_task_not_leased"
+                       : query.owner != owner         ? "lease_owner_mismatch"
+                       : query.attempt != *attempt    ? "query_task_attempt_mismatch"
+                       : query.lease_expires <= now() ? "lease_expired"
+                                                      : nullptr;
+  if (reason == nullptr) return &query;
+  call.refuse(409, reason, "the query is not the caller's", extra);
+  return nullptr;
+}
+
+void Door::Impl::complete_query(CallPtr call) {
+  QueryTask* query = leased_query(*call);
+  if (query == nullptr) return;
+  const auto envelope = payload_text(member(call->body, "result_envelope"), false);
+  if (!envelope.ok()) {
+    return call->invalid("result_envelope", std::string(envelope.status().message()));
+  }
+  const auto caller = query->caller;
+  const auto task = object_of(query->task.substr(0, query->task.find(",\"query_arguments\"")));
+  json::object answer{{"workflow_id", caller->arg(0)},
+                      {"run_id", text_of(task, "run_id")},
+                      {"query_name", caller->args.back()},
+                      {"target_scope", "instance"},
+                      {"result", nullptr},
+                      {"result_envelope", nullptr},
+                      {"reason", nullptr}};
+  if (const auto* result = member(call->body, "result")) answer["result"] = *result;
+  if (const auto* given = member(call->body, "result_envelope")) {
+    answer["result_envelope"] = *given;
+  }
+  const int attempt = query->attempt;
+  end_query(call->arg(0));
+  caller->answer(200, std::move(answer));
+  call->answer(
+      200,
+      {{"query_task_id", call->arg(0)}, {"query_task_attempt", attempt}, {"outcome", "completed"}});
+}
+
+void Door::Impl::fail_query(CallPtr call) {
+  QueryTask* query = leased_query(*call);
+  if (query == nullptr) return;
+  const auto* given = member(call->body, "failure");
+  const json::object failure =
+      given != nullptr && given->is_object() ? given->as_object() : json::object();
+  const std::string message = text_of(failure, "message");
+  if (message.empty()) return call->invalid("failure.message", "failure.message is missing");
+  std::string reason = text_of(failure, "reason");
+  if (reason.empty()) reason = "query_rejected";
+  const auto caller = query->caller;
+  const int attempt = query->attempt;
+  end_query(call->arg(0));
+  refuse_query(*caller, reason == "rejected_unknown_query" ? 404 : 409, reason, message);
+  call->answer(
+      200,
+      {{"query_task_id", call->arg(0)}, {"query_task_attempt", attempt}, {"outcome", "failed"}});
+}
+
+}  // namespace fairlead::durable

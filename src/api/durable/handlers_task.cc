@@ -1,0 +1,338 @@
+// What workers answer to workflow and activity tasks.
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "api/durable/commands.h"
+#include "api/durable/desk.h"
+#include "api/durable/payloads.h"
+#include "api/durable/run_status.h"
+#include "base/error.h"
+
+namespace fairlead::durable {
+
+namespace {
+
+// The worker's own words for "my replay does not fit this history": trying again would not help.
+constexpr std::string_view kBlockers[] = {
+    "nondetermin",
+    "non-determin",
+    "determinism",
+    "replay error",
+    "replay failed",
+    "history shape",
+    "history mismatch",
+    "unexpected history",
+    "invalidargument",
+    "servererror",
+    "validationexception",
+    "cannot decode workflow start input",
+    "cannot replay workflow history",
+    "unsupported payload codec",
+    "unsupported_payload_codec",
+    "workflow task completion failed after commands were produced",
+    "no workflow registered",
+};
+
+bool is_waiting(const json::object& failure) {
+  const std::string type = absl::AsciiStrToLower(text_of(failure, "type"));
+  const std::string message = absl::AsciiStrToLower(text_of(failure, "message"));
+  return absl::StripAsciiWhitespace(type) == "workflowtaskwaitingforhistory" ||
+         absl::StartsWith(message, "workflow task waiting for scheduled history");
+}
+
+bool is_blocked(const json::object& failure) {
+  const std::string text = absl::AsciiStrToLower(
+      absl::StrCat(text_of(failure, "type"), " ", text_of(failure, "message")));
+  for (const auto blocker : kBlockers) {
+    if (absl::StrContains(text, absl::string_view(blocker.data(), blocker.size()))) return true;
+  }
+  return false;
+}
+
+json::object object_member(const json::object& body, const char* name) {
+  const auto* found = member(body, name);
+  return found != nullptr && found->is_object() ? found->as_object() : json::object();
+}
+
+}  // namespace
+
+// What the call says that its worker holds; nothing after a refusal.
+std::optional<shard::TaskToken> Door::Impl::leased_token(Call& call, char kind) {
+  const std::string owner = text_of(call.body, "lease_owner");
+  if (owner.empty()) {
+    call.invalid("lease_owner", "lease_owner is missing");
+    return std::nullopt;
+  }
+  const auto name = TaskName::parse(call.arg(0));
+  shard::TaskToken token;
+  token.flavour = model::DURABLE;
+  token.ns = call.ns_num();
+  token.owner = owner;
+  if (kind == 'w') {
+    const auto attempt = integer_of(call.body, "workflow_task_attempt");
+    if (!attempt.has_value() || *attempt < 1) {
+      call.invalid("workflow_task_attempt", "workflow_task_attempt must be at least 1");
+      return std::nullopt;
+    }
+    token.attempt = static_cast<int32_t>(*attempt);
+  } else {
+    const std::string attempt = text_of(call.body, "activity_attempt_id");
+    int32_t number = 0;
+    const size_t colon = attempt.rfind(':');
+    if (attempt.empty()) {
+      call.invalid("activity_attempt_id", "activity_attempt_id is missing");
+      return std::nullopt;
+    }
+    if (colon == attempt.npos || !absl::SimpleAtoi(attempt.substr(colon + 1), &number)) {
+      call.refuse(404, "attempt_not_found", "there is no such attempt", {{"task_id", call.arg(0)}});
+      return std::nullopt;
+    }
+    token.attempt = number;
+  }
+  if (!name.has_value() || name->kind != kind) {
+    call.refuse(404, "task_not_found", "there is no such task", {{"task_id", call.arg(0)}});
+    return std::nullopt;
+  }
+  token.workflow_id = name->workflow_id;
+  token.run_id = name->run_id;
+  token.scheduled_id = name->number;
+  return token;
+}
+
+void Door::Impl::refuse_task(Call& call, const absl::Status& status) {
+  const auto detail = error_detail(status);
+  json::object extra{{"task_id", call.arg(0)}};
+  if (const auto attempt = integer_of(call.body, "workflow_task_attempt")) {
+    extra["workflow_task_attempt"] = *attempt;
+  }
+  if (const auto attempt = text_of(call.body, "activity_attempt_id"); !attempt.empty()) {
+    extra["activity_attempt_id"] = attempt;
+  }
+  if (detail.kind != ErrorKind::kLeaseRefused) {
+    if (absl::IsNotFound(status) || absl::IsInvalidArgument(status)) {
+      return call.refuse(404, "task_not_found", std::string(status.message()), std::move(extra));
+    }
+    if (absl::IsFailedPrecondition(status)) {
+      return call.refuse(409, "invalid_commands", std::string(status.message()), std::move(extra));
+    }
+    return call.refuse(status);
+  }
+  const std::string& reason = detail.fields[0];
+  if (reason == "task_not_found") {
+    return call.refuse(404, reason, "there is no such task", std::move(extra));
+  }
+  if (reason == "lease_owner_mismatch") extra["lease_owner"] = detail.fields[1];
+  if (reason == "workflow_task_attempt_mismatch") {
+    int64_t current = 0;
+    if (absl::SimpleAtoi(detail.fields[1], &current)) extra["current_attempt"] = current;
+  }
+  if (reason == "lease_expired") {
+    int64_t expires = 0;
+    extra["lease_owner"] = detail.fields[1];
+    if (absl::SimpleAtoi(detail.fields[2], &expires)) {
+      extra["lease_expires_at"] = format_time(expires);
+    }
+    extra["task_status"] = "leased";
+  }
+  if (reason == "run_closed") {
+    int status_number = 0;
+    int64_t closed = 0;
+    model::RunState run;
+    if (absl::SimpleAtoi(detail.fields[1], &status_number)) {
+      run.set_status(static_cast<model::Status>(status_number));
+    }
+    const std::string word(status_of(run));
+    extra["stop_reason"] = absl::StrCat("run_", word);
+    extra["cancel_requested"] = word == "cancelled" || word == "terminated";
+    extra["can_continue"] = false;
+    extra["run_status"] = word;
+    extra["run_closed_reason"] = closed_reason(run);
+    if (absl::SimpleAtoi(detail.fields[2], &closed)) extra["run_closed_at"] = format_time(closed);
+  }
+  call.refuse(409, reason, std::string(status.message()), std::move(extra));
+}
+
+void Door::Impl::complete_task(CallPtr call) {
+  auto token = leased_token(*call, 'w');
+  if (!token.has_value()) return;
+  const auto* commands = member(call->body, "commands");
+  if (commands == nullptr || !commands->is_array()) {
+    return call->invalid("commands", "commands must be a list that is not empty");
+  }
+  const CommandContext context{call->ns->name(),           call->ns->id(),
+                               options_.workflow_lease,    options_.activity_lease,
+                               options_.command_batch_max, [this] { return make_id(); }};
+  shard::CompleteTask request;
+  request.token = *token;
+  CommandFault fault;
+  if (!read_commands(commands->as_array(), context, &request.commands, &fault)) {
+    if (!fault.is_conflict) return call->invalid(fault.field, fault.text);
+    return call->refuse(409, "invalid_commands", fault.text,
+                        {{"task_id", call->arg(0)}, {"field", fault.field}});
+  }
+  durable_.complete_task(
+      std::move(request),
+      here<shard::TaskCompleted>([this, call](absl::StatusOr<shard::TaskCompleted> done) {
+        if (!done.ok()) return refuse_task(*call, done.status());
+        settle_task(call->arg(0));
+        json::array created;
+        if (done->next_task != 0) {
+          created.emplace_back(
+              TaskName{'w', done->next_task, done->run.run_id(), done->run.workflow_id()}.text());
+        }
+        call->answer(200,
+                     {{"task_id", call->arg(0)},
+                      {"workflow_task_attempt", *integer_of(call->body, "workflow_task_attempt")},
+                      {"outcome", "completed"},
+                      {"recorded", true},
+                      {"run_id", done->run.run_id()},
+                      {"run_status", to_json(status_of(done->run))},
+                      {"created_task_ids", std::move(created)},
+                      {"reason", nullptr}});
+      }));
+}
+
+void Door::Impl::fail_task(CallPtr call) {
+  auto token = leased_token(*call, 'w');
+  if (!token.has_value()) return;
+  const auto failure = object_member(call->body, "failure");
+  const std::string message = text_of(failure, "message");
+  if (message.empty()) return call->invalid("failure.message", "failure.message is missing");
+  const bool waits = is_waiting(failure);
+  const char* outcome = waits ? "waiting_for_history" : "failed";
+  auto reply = here<shard::TaskCompleted>([this, call,
+                                           outcome](absl::StatusOr<shard::TaskCompleted> done) {
+    if (!done.ok()) return refuse_task(*call, done.status());
+    settle_task(call->arg(0));
+    json::value next;
+    if (done->next_task != 0) {
+      next = TaskName{'w', done->next_task, done->run.run_id(), done->run.workflow_id()}.text();
+    }
+    call->answer(200, {{"task_id", call->arg(0)},
+                       {"workflow_task_attempt", *integer_of(call->body, "workflow_task_attempt")},
+                       {"outcome", outcome},
+                       {"recorded", true},
+                       {"reason", nullptr},
+                       {"next_task_id", std::move(next)}});
+  });
+  if (waits) {
+    shard::CompleteTask request;
+    request.token = *token;
+    return durable_.complete_task(std::move(request), std::move(reply));
+  }
+  shard::FailTask request;
+  request.token = *token;
+  request.parks = is_blocked(failure);
+  request.reason = message.substr(0, 1000);
+  durable_.fail_task(std::move(request), std::move(reply));
+}
+
+void Door::Impl::heartbeat_task(CallPtr call) {
+  auto token = leased_token(*call, 'w');
+  if (!token.has_value()) return;
+  durable_.renew_task(
+      *token, here<shard::TaskLease>([this, call, owner = token->owner, attempt = token->attempt](
+                                         absl::StatusOr<shard::TaskLease> lease) {
+        if (!lease.ok()) return refuse_task(*call, lease.status());
+        if (const auto task = handed_out_.find(call->arg(0)); task != handed_out_.end()) {
+          const auto receipt = receipts_.find(task->second.receipt);
+          if (receipt != receipts_.end()) receipt->second.expires = lease->expires_ns;
+        }
+        call->answer(200, {{"task_id", call->arg(0)},
+                           {"lease_owner", owner},
+                           {"workflow_task_attempt", attempt},
+                           {"renewed", true},
+                           {"lease_expires_at", format_time(lease->expires_ns)},
+                           {"run_status", "running"},
+                           {"task_status", "leased"},
+                           {"reason", nullptr}});
+      }));
+}
+
+namespace {
+
+json::object activity_answer(const Call& call, const char* outcome) {
+  return {
+      {"task_id", call.arg(0)}, {"activity_attempt_id", text_of(call.body, "activity_attempt_id")},
+      {"outcome", outcome},     {"recorded", true},
+      {"reason", nullptr},      {"next_task_id", nullptr}};
+}
+
+}  // namespace
+
+void Door::Impl::complete_activity(CallPtr call) {
+  auto token = leased_token(*call, 'a');
+  if (!token.has_value()) return;
+  const auto result = payload_text(member(call->body, "result"), false);
+  if (!result.ok()) return call->invalid("result", std::string(result.status().message()));
+  shard::CompleteActivity request;
+  request.token = *token;
+  request.identity = token->owner;
+  Members door;
+  door.put("payload_codec", "avro");
+  if (!result->empty()) door.put_raw("result", *result);
+  request.door = door.take();
+  engine_.complete_activity(std::move(request),
+                            here<shard::Done>([this, call](absl::StatusOr<shard::Done> done) {
+                              if (!done.ok()) return refuse_task(*call, done.status());
+                              settle_task(call->arg(0));
+                              call->answer(200, activity_answer(*call, "completed"));
+                            }));
+}
+
+void Door::Impl::fail_activity(CallPtr call) {
+  auto token = leased_token(*call, 'a');
+  if (!token.has_value()) return;
+  const auto failure = object_member(call->body, "failure");
+  if (text_of(failure, "message").empty()) {
+    return call->invalid("failure.message", "failure.message is missing");
+  }
+  shard::FailActivity request;
+  request.token = *token;
+  request.identity = token->owner;
+  request.failure.set_kind(model::Failure::APPLICATION);
+  request.failure.set_type(std::string(absl::StripAsciiWhitespace(text_of(failure, "type"))));
+  request.failure.set_message(text_of(failure, "message"));
+  request.failure.set_non_retryable(is_true(failure, "non_retryable"));
+  request.failure.set_door(failure_members(failure, "activity"));
+  engine_.fail_activity(std::move(request),
+                        here<shard::Done>([this, call](absl::StatusOr<shard::Done> done) {
+                          if (!done.ok()) return refuse_task(*call, done.status());
+                          settle_task(call->arg(0));
+                          call->answer(200, activity_answer(*call, "failed"));
+                        }));
+}
+
+void Door::Impl::heartbeat_activity(CallPtr call) {
+  auto token = leased_token(*call, 'a');
+  if (!token.has_value()) return;
+  shard::HeartbeatActivity request;
+  request.token = *token;
+  if (const auto* details = member(call->body, "details")) {
+    request.details = json::serialize(*details);
+  }
+  engine_.heartbeat_activity(
+      std::move(request),
+      here<shard::HeartbeatResult>(
+          [this, call, owner = token->owner](absl::StatusOr<shard::HeartbeatResult> beat) {
+            if (!beat.ok()) return refuse_task(*call, beat.status());
+            const TimeNs expires = now() + options_.activity_lease;
+            if (const auto task = handed_out_.find(call->arg(0)); task != handed_out_.end()) {
+              const auto receipt = receipts_.find(task->second.receipt);
+              if (receipt != receipts_.end()) receipt->second.expires = expires;
+            }
+            call->answer(200, {{"task_id", call->arg(0)},
+                               {"activity_attempt_id", text_of(call->body, "activity_attempt_id")},
+                               {"lease_owner", owner},
+                               {"cancel_requested", beat->cancel_requested},
+                               {"can_continue", true},
+                               {"reason", nullptr},
+                               {"heartbeat_recorded", true},
+                               {"lease_expires_at", format_time(expires)},
+                               {"last_heartbeat_at", format_time(now())}});
+          }));
+}
+
+}  // namespace fairlead::durable

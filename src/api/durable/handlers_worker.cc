@@ -1,0 +1,277 @@
+// Workers: who is there.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "api/durable/desk.h"
+
+namespace fairlead::durable {
+
+namespace {
+
+constexpr int64_t kHeartbeatSeconds = 10;
+constexpr size_t kWorkersMax = 100'000;
+
+json::array list_of(const json::object& body, const char* name) {
+  const auto* found = member(body, name);
+  return found != nullptr && found->is_array() ? found->as_array() : json::array();
+}
+
+// A worker's key is its namespace and its id.
+std::string_view namespace_of(std::string_view key) { return key.substr(0, key.find('\n')); }
+
+// Silence after which a worker that did not deregister is taken for dead.
+constexpr DurationNs kForgottenAfter = kDay;
+
+// DO NOT CHANGE the names: they are in rows.
+std::string row_of(const Worker& worker) {
+  return json::serialize(json::object{{"id", worker.id},
+                                      {"queue", worker.queue},
+                                      {"runtime", worker.runtime},
+                                      {"sdk_version", worker.sdk_version},
+                                      {"build_id", worker.build_id},
+                                      {"workflow_types", worker.workflow_types},
+                                      {"activity_types", worker.activity_types},
+                                      {"capabilities", worker.capabilities},
+                                      {"fingerprints", worker.fingerprints},
+                                      {"workflow_slots", worker.workflow_slots},
+                                      {"activity_slots", worker.activity_slots},
+                                      {"registered_ns", worker.registered_ns}});
+}
+
+Worker worker_of(const json::object& row) {
+  Worker worker;
+  worker.id = text_of(row, "id");
+  worker.queue = text_of(row, "queue");
+  worker.runtime = text_of(row, "runtime");
+  worker.sdk_version = text_of(row, "sdk_version");
+  worker.build_id = text_of(row, "build_id");
+  worker.workflow_types = list_of(row, "workflow_types");
+  worker.activity_types = list_of(row, "activity_types");
+  worker.capabilities = list_of(row, "capabilities");
+  if (const auto* prints = member(row, "fingerprints"); prints != nullptr && prints->is_object()) {
+    worker.fingerprints = prints->as_object();
+  }
+  worker.workflow_slots = integer_of(row, "workflow_slots").value_or(worker.workflow_slots);
+  worker.activity_slots = integer_of(row, "activity_slots").value_or(worker.activity_slots);
+  worker.registered_ns = integer_of(row, "registered_ns").value_or(0);
+  return worker;
+}
+
+}  // namespace
+
+void Door::Impl::load_workers() {
+  for (const auto& [key, row] : rows_.load()) {
+    const auto parsed = parse_json(row);
+    if (!parsed.has_value() || !parsed->is_object()) continue;
+    auto worker = worker_of(parsed->as_object());
+    worker.heard_ns = now();
+    workers_.emplace(key, std::move(worker));
+  }
+}
+
+void Door::Impl::forget_silent_workers() {
+  for (auto at = workers_.begin(); at != workers_.end();) {
+    if (!at->second.is_stale(now(), kForgottenAfter)) {
+      ++at;
+      continue;
+    }
+    rows_.erase(at->first);
+    at = workers_.erase(at);
+  }
+}
+
+std::string Door::Impl::worker_key(const Call& call, const std::string& id) const {
+  return absl::StrCat(call.ns->name(), "\n", id);
+}
+
+json::object Door::Impl::worker_record(const std::string& ns, const Worker& worker) const {
+  const bool is_stale = worker.is_stale(engine_.now(), options_.stale_after());
+  return {{"worker_id", worker.id},
+          {"namespace", ns},
+          {"task_queue", worker.queue},
+          {"runtime", worker.runtime},
+          {"sdk_version", worker.sdk_version},
+          {"build_id", worker.build_id.empty() ? json::value() : json::value(worker.build_id)},
+          {"supported_workflow_types", worker.workflow_types},
+          {"supported_activity_types", worker.activity_types},
+          {"workflow_definition_fingerprints", worker.fingerprints},
+          {"capabilities", worker.capabilities},
+          {"max_concurrent_workflow_tasks", worker.workflow_slots},
+          {"max_concurrent_activity_tasks", worker.activity_slots},
+          {"task_slots", worker.task_slots},
+          {"process_metrics", worker.process_metrics},
+          {"heartbeat_interval_seconds", kHeartbeatSeconds},
+          {"status", is_stale ? "stale" : "active"},
+          {"last_heartbeat_at", format_time(worker.heard_ns)},
+          {"registered_at", format_time(worker.registered_ns)},
+          {"updated_at", format_time(worker.heard_ns)}};
+}
+
+void Door::Impl::register_worker(CallPtr call) {
+  const auto& body = call->body;
+  Worker worker;
+  worker.id = text_of(body, "worker_id");
+  if (member(body, "worker_id") == nullptr) worker.id = absl::StrCat("worker-", make_id());
+  if (worker.id.empty() || worker.id.size() > 255) {
+    return call->invalid("worker_id", "worker_id must be 1 to 255 bytes");
+  }
+  worker.queue = text_of(body, "task_queue");
+  if (worker.queue.empty() || worker.queue.size() > 255) {
+    return call->invalid("task_queue", "task_queue must be 1 to 255 bytes");
+  }
+  worker.runtime = text_of(body, "runtime");
+  if (worker.runtime.empty() || worker.runtime.size() > 64) {
+    return call->invalid("runtime", "runtime must be 1 to 64 bytes");
+  }
+  worker.sdk_version = text_of(body, "sdk_version");
+  worker.build_id = text_of(body, "build_id");
+  worker.workflow_types = list_of(body, "supported_workflow_types");
+  worker.activity_types = list_of(body, "supported_activity_types");
+  worker.capabilities = list_of(body, "capabilities");
+  if (const auto* given = member(body, "workflow_definition_fingerprints");
+      given != nullptr && given->is_object()) {
+    worker.fingerprints = given->as_object();
+  }
+  for (auto [name, slots] : {std::pair{"max_concurrent_workflow_tasks", &worker.workflow_slots},
+                             std::pair{"max_concurrent_activity_tasks", &worker.activity_slots}}) {
+    if (member(body, name) == nullptr) continue;
+    const auto given = integer_of(body, name);
+    if (!given.has_value() || *given < 0) {
+      return call->invalid(name, absl::StrCat(name, " must be a whole number, at least 0"));
+    }
+    *slots = *given;
+  }
+  if (const auto* slots = member(body, "task_slots")) worker.task_slots = *slots;
+  if (const auto* metrics = member(body, "process_metrics")) worker.process_metrics = *metrics;
+  worker.registered_ns = worker.heard_ns = now();
+
+  const auto key = worker_key(*call, worker.id);
+  const auto known = workers_.find(key);
+  if (known != workers_.end() && !known->second.is_stale(now(), options_.stale_after())) {
+    for (const auto& entry : worker.fingerprints) {
+      const auto* earlier = known->second.fingerprints.if_contains(entry.key());
+      if (earlier == nullptr || *earlier == entry.value()) continue;
+      return call->refuse(409, "workflow_definition_changed",
+                          "the worker registered another definition of the workflow before",
+                          {{"workflow_type", entry.key()},
+                           {"remediation", "deregister the worker, or give it another id"}});
+    }
+  }
+  if (known == workers_.end()) {
+    forget_silent_workers();
+    if (workers_.size() >= kWorkersMax) {
+      return call->refuse(429, "resource_exhausted", "too many workers are registered");
+    }
+  }
+  json::object answer{{"worker_id", worker.id},
+                      {"registered", true},
+                      {"namespace", call->ns->name()},
+                      {"task_queue", worker.queue},
+                      {"runtime", worker.runtime},
+                      {"status", "active"},
+                      {"heartbeat_interval_seconds", kHeartbeatSeconds}};
+  const std::string row = row_of(worker);
+  workers_[key] = std::move(worker);
+  auto done =
+      here<shard::Done>([call, answer = std::move(answer)](absl::StatusOr<shard::Done>) mutable {
+        call->answer(201, std::move(answer));
+      });
+  rows_.put(key, row, [done = std::move(done)]() mutable { done(shard::Done{}); });
+}
+
+void Door::Impl::heartbeat_worker(CallPtr call) {
+  const std::string id = text_of(call->body, "worker_id");
+  if (id.empty()) return call->invalid("worker_id", "worker_id is missing");
+  const auto found = workers_.find(worker_key(*call, id));
+  if (found == workers_.end()) {
+    return call->refuse(404, "worker_not_registered", absl::StrCat("no worker ", id, " is known"));
+  }
+  found->second.heard_ns = now();
+  if (const auto* slots = member(call->body, "task_slots")) found->second.task_slots = *slots;
+  if (const auto* metrics = member(call->body, "process_metrics")) {
+    found->second.process_metrics = *metrics;
+  }
+  call->answer(200, {{"worker_id", id},
+                     {"acknowledged", true},
+                     {"heartbeat_interval_seconds", kHeartbeatSeconds}});
+}
+
+void Door::Impl::deregister_worker(CallPtr call) {
+  const auto key = worker_key(*call, call->arg(0));
+  if (workers_.erase(key) == 0) {
+    return call->refuse(404, "worker_not_found",
+                        absl::StrCat("no worker ", call->arg(0), " is known"));
+  }
+  rows_.erase(key);
+  int64_t recovered = 0;
+  stop_worker(key, &recovered);
+  call->answer(200, {{"worker_id", call->arg(0)},
+                     {"outcome", "deregistered"},
+                     {"recovered_workflow_task_count", recovered}});
+}
+
+// Ends the worker's polls and gives what it had to others.
+void Door::Impl::stop_worker(const std::string& key, int64_t* recovered) {
+  std::vector<CallPtr> waiting;
+  for (auto at = receipts_.begin(); at != receipts_.end();) {
+    if (at->second.worker != key) {
+      ++at;
+      continue;
+    }
+    if (at->second.call != nullptr) {
+      engine_.cancel_poll(at->second.poll);
+      waiting.push_back(std::move(at->second.call));
+    }
+    at = receipts_.erase(at);
+  }
+  for (auto& [queue, polls] : query_polls_) {
+    for (auto& poll : polls) {
+      if (poll.worker == key) waiting.push_back(poll.call);
+    }
+    std::erase_if(polls, [&](const QueryPoll& poll) { return poll.worker == key; });
+  }
+  for (auto& call : waiting) {
+    call->answer(200, {{"task", nullptr}, {"poll_status", "draining"}});
+  }
+  absl::erase_if(handed_out_, [&](const auto& entry) {
+    const auto& task = entry.second;
+    if (task.worker != key) return false;
+    if (task.is_workflow) {
+      engine_.return_workflow_task(task.token);
+      ++*recovered;
+    }
+    return true;
+  });
+}
+
+void Door::Impl::list_workers(CallPtr call) {
+  const std::string queue = call->parameter("task_queue");
+  const std::string status = call->parameter("status");
+  std::vector<std::pair<TimeNs, json::object>> found;
+  for (const auto& [key, worker] : workers_) {
+    if (namespace_of(key) != call->ns->name()) continue;
+    if (!queue.empty() && worker.queue != queue) continue;
+    auto record = worker_record(call->ns->name(), worker);
+    if (!status.empty() && text_of(record, "status") != status) continue;
+    found.emplace_back(worker.heard_ns, std::move(record));
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
+  json::array workers;
+  for (auto& [heard, record] : found) workers.emplace_back(std::move(record));
+  call->answer(200, {{"namespace", call->ns->name()},
+                     {"stale_after_seconds", options_.stale_after() / kSecond},
+                     {"workers", std::move(workers)}});
+}
+
+void Door::Impl::describe_worker(CallPtr call) {
+  const auto found = workers_.find(worker_key(*call, call->arg(0)));
+  if (found == workers_.end()) {
+    return call->refuse(404, "worker_not_found",
+                        absl::StrCat("no worker ", call->arg(0), " is known"));
+  }
+  call->answer(200, worker_record(call->ns->name(), found->second));
+}
+
+}  // namespace fairlead::durable

@@ -1,0 +1,83 @@
+#include "api/durable/json.h"
+
+#include <charconv>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/time.h"
+
+namespace fairlead::durable {
+
+std::string format_time(TimeNs time) {
+  return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::FromUnixNanos(time), absl::UTCTimeZone());
+}
+
+json::value time_or_null(TimeNs time) {
+  if (time == 0) return nullptr;
+  return json::value(format_time(time));
+}
+
+std::string members_of(const json::object& object) {
+  std::string text = json::serialize(object);
+  return text.substr(1, text.size() - 2);
+}
+
+Members& Members::raw(std::string_view members) {
+  if (members.empty()) return *this;
+  if (!text_.empty()) text_.push_back(',');
+  text_.append(members);
+  return *this;
+}
+
+Members& Members::put_raw(std::string_view name, std::string_view value) {
+  if (!text_.empty()) text_.push_back(',');
+  text_.push_back('"');
+  text_.append(name);
+  text_.append("\":");
+  text_.append(value);
+  return *this;
+}
+
+std::optional<json::value> parse_json(std::string_view text, std::string* error) {
+  json::error_code failed;
+  json::parse_options options;
+  options.max_depth = 64;
+  json::value value = json::parse(to_json(text), failed, {}, options);
+  if (!failed) return value;
+  if (error != nullptr) *error = failed.message();
+  return std::nullopt;
+}
+
+json::object object_of(std::string_view members) {
+  std::string text = "{";
+  text.append(members);
+  text.push_back('}');
+  auto value = parse_json(text);
+  return value.has_value() && value->is_object() ? std::move(value->as_object()) : json::object();
+}
+
+const json::value* member(const json::object& object, std::string_view name) {
+  const auto* found = object.if_contains(to_json(name));
+  return found == nullptr || found->is_null() ? nullptr : found;
+}
+
+std::string text_of(const json::object& object, std::string_view name) {
+  const auto* found = member(object, name);
+  return found != nullptr && found->is_string() ? to_std(found->as_string()) : "";
+}
+
+std::optional<int64_t> integer_of(const json::object& object, std::string_view name) {
+  const auto* found = member(object, name);
+  if (found == nullptr) return std::nullopt;
+  if (found->is_int64()) return found->as_int64();
+  int64_t parsed = 0;
+  if (found->is_string() && absl::SimpleAtoi(to_std(found->as_string()), &parsed)) return parsed;
+  return std::nullopt;
+}
+
+bool is_true(const json::object& object, std::string_view name) {
+  const auto* found = member(object, name);
+  return found != nullptr && found->is_bool() && found->as_bool();
+}
+
+}  // namespace fairlead::durable

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "base/time.h"
+
+namespace fairlead::durable {
+
+// What operators may set. The names are those of Durable Workflow's own variables, without DW_.
+struct Options {
+  std::string auth_driver = "token";  // none, token
+  std::string auth_token;
+  std::string worker_token;
+  std::string operator_token;
+  std::string admin_token;
+  std::string auth_backward_compatible = "true";  // the shared token besides those of roles
+  std::string default_namespace = "default";
+  std::string server_id = "fairlead";
+  std::string version = "0";
+  DurationNs poll_timeout = 30 * kSecond;
+  DurationNs workflow_lease = 60 * kSecond;
+  DurationNs activity_lease = 300 * kSecond;
+  DurationNs query_timeout = 0;       // 0: as long as a poll
+  DurationNs query_lease = 0;         // 0: as long as a workflow task's
+  DurationNs worker_stale_after = 0;  // 0: twice a poll, at least a minute
+  DurationNs update_wait = 10 * kSecond;
+  int64_t history_page_default = 500;
+  int64_t history_page_max = 1000;
+  int64_t payload_bytes_max = 2 << 20;
+  int64_t memo_bytes_max = 262'144;
+  int64_t operation_name_bytes_max = 256;
+  int64_t command_batch_max = 1000;
+  int64_t queries_pending_max = 1024;
+  uint64_t seed = 1;
+
+  DurationNs stale_after() const {
+    return worker_stale_after > 0 ? worker_stale_after : std::max(2 * poll_timeout, kMinute);
+  }
+};
+
+}  // namespace fairlead::durable

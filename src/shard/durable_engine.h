@@ -1,0 +1,90 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "shard/requests.h"
+
+// What the Durable Workflow door asks of its runs beyond what every door does. Tokens carry the
+// task's number, attempt and owner; run references carry the flavour.
+namespace fairlead::shard {
+
+struct CompleteTask {
+  TaskToken token;
+  // Drafts, in order; see history/commands.h and history/durable.h. None: the workflow waits.
+  std::vector<model::Event> commands;
+};
+
+struct FailTask {
+  TaskToken token;
+  bool parks = false;  // the code cannot replay the run: an operator has to look
+  std::string reason;
+};
+
+// A run's lease on a task, or what became of the task.
+struct TaskLease {
+  std::string run_id;
+  TimeNs expires_ns = 0;
+  int64_t history_end = 0;
+};
+
+struct TaskCompleted {
+  model::RunState run;    // without what is buffered in it
+  int64_t next_task = 0;  // number of the task that the run has now; 0: none
+};
+
+// What a client tells a run. With the same request id and intent it gets the same receipt.
+struct SignalRun {
+  RunRef run;
+  std::string request_id;
+  std::string intent;  // what two requests of one id must have in common
+  std::string name;
+  std::string door;
+};
+
+struct UpdateRun {
+  RunRef run;
+  std::string request_id;
+  std::string intent;
+  std::string name;
+  std::string door;
+  UpdateStage wait_for = UpdateStage::kAccepted;
+  TimeNs wait_until = 0;
+};
+
+struct StopRun {
+  RunRef run;
+  std::string request_id;
+  model::EventKind kind = model::WORKFLOW_TERMINATED;  // or canceled
+  std::string door;
+};
+
+struct Receipt {
+  std::string run_id;
+  std::string command_id;
+  int64_t sequence = 0;  // among the run's commands
+};
+
+struct Repaired {
+  std::string run_id;
+  bool was_needed = false;
+};
+
+// Errors beside those of Engine: kLeaseRefused with the reasons of history::check_lease, and with
+// "run_not_active", "historical_run_command_rejected" and "request_id_conflict" (then the earlier
+// command's id).
+class DurableEngine {
+ public:
+  virtual ~DurableEngine() = default;
+
+  virtual void complete_task(CompleteTask request, Reply<TaskCompleted> reply) = 0;
+  virtual void fail_task(FailTask request, Reply<TaskCompleted> reply) = 0;
+  virtual void renew_task(TaskToken token, Reply<TaskLease> reply) = 0;
+  virtual void signal_run(SignalRun request, Reply<Receipt> reply) = 0;
+  virtual void update_run(UpdateRun request, Reply<UpdateResult> reply) = 0;
+  virtual void stop_run(StopRun request, Reply<Receipt> reply) = 0;
+  virtual void repair_run(RunRef run, Reply<Repaired> reply) = 0;
+};
+
+}  // namespace fairlead::shard

@@ -1,0 +1,288 @@
+// What only runs of the Durable Workflow door do: leased tasks, signals that may have to wait,
+// updates that are accepted at once, and stops that ask nobody.
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "base/assert.h"
+#include "base/error.h"
+#include "history/commands.h"
+#include "history/durable.h"
+#include "history/lifecycle.h"
+#include "shard/shard.h"
+#include "store/keys.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+constexpr int kMessagesMax = 5'000;
+constexpr int kUpdatesMax = 500;
+
+history::LeaseClaim claim_of(const TaskToken& token) {
+  return {token.scheduled_id, token.attempt, token.owner};
+}
+
+Receipt receipt_of(const RunEntry& entry, const model::CommandReceipt& row) {
+  return {entry.run.state.run_id(), row.command_id(), row.sequence()};
+}
+
+TaskCompleted result_of(const RunEntry& entry) {
+  TaskCompleted result;
+  result.run = entry.run.state;
+  if (result.run.has_workflow_task()) result.next_task = result.run.workflow_task().scheduled_id();
+  return result;
+}
+
+}  // namespace
+
+// Calls `then` with the run whose task the caller holds.
+template <typename T, typename Then>
+void Shard::with_lease(const TaskToken& token, Reply<T> reply, Then then) {
+  with_chain_run(token.run(), "", std::move(reply),
+                 [this, token, then = std::move(then)](RunEntry& entry, Reply<T> answer) mutable {
+                   const auto status = history::check_lease(entry.run, claim_of(token), now());
+                   if (!status.ok()) {
+                     answer(status);
+                     return;
+                   }
+                   then(entry, std::move(answer));
+                 });
+}
+
+void Shard::complete_task(CompleteTask request, Reply<TaskCompleted> reply) {
+  const auto token = request.token;
+  with_lease<TaskCompleted>(
+      token, std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, Reply<TaskCompleted> answer) mutable {
+        complete_leased(entry, std::move(request), std::move(answer));
+      });
+}
+
+void Shard::complete_leased(RunEntry& entry, CompleteTask request, Reply<TaskCompleted> answer) {
+  auto& commands = request.commands;
+  if (const auto status = history::number_steps(entry.run.state, &commands); !status.ok()) {
+    answer(status);
+    return;
+  }
+  if (const auto refusal = history::check_commands(entry.run, *world_.limits, &commands)) {
+    answer(errors::failed_precondition(refusal->message));
+    return;
+  }
+  for (auto& command : commands) {
+    if (command.kind() != model::UPDATE_APPLIED && command.kind() != model::UPDATE_COMPLETED) {
+      continue;
+    }
+    const auto found = entry.run.updates.find(command.update_event().update_id());
+    if (found == entry.run.updates.end() || found->second.completed_id() != 0) {
+      answer(errors::failed_precondition(absl::StrCat(
+          "no update ", command.update_event().update_id(), " of this run waits for an answer")));
+      return;
+    }
+    if (command.kind() == model::UPDATE_APPLIED) {
+      command.set_door(
+          codec_of(entry).applied_update(event_bytes(entry, found->second.accepted_id())));
+    }
+  }
+  auto step = begin(entry);
+  auto& tx = step->parts[0]->tx;
+  if (!commands.empty() && commands.back().kind() == model::WORKFLOW_CONTINUED_AS_NEW) {
+    tx.successor_run_id = make_uuid(random_, tx.now);
+  }
+  history::complete_durable_task(tx, std::move(commands));
+  tx.schedule_wanted_task();
+  step->after_write.push_back(
+      [this, held = step.get(), &entry, changes = std::move(tx.update_changes())] {
+        settle_updates(*held, entry, changes, false);
+      });
+  reply_after(*step, [answer = std::move(answer), result = result_of(entry)]() mutable {
+    answer(std::move(result));
+  });
+  finish(std::move(step));
+}
+
+void Shard::fail_task(FailTask request, Reply<TaskCompleted> reply) {
+  const auto token = request.token;
+  with_lease<TaskCompleted>(
+      token, std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, Reply<TaskCompleted> answer) mutable {
+        auto step = begin(entry);
+        auto& tx = step->parts[0]->tx;
+        if (request.parks) {
+          history::park_durable_task(tx, request.reason);
+        } else {
+          history::fail_durable_task(tx);
+        }
+        reply_after(*step, [answer = std::move(answer), result = result_of(entry)]() mutable {
+          answer(std::move(result));
+        });
+        finish(std::move(step));
+      });
+}
+
+void Shard::renew_task(TaskToken token, Reply<TaskLease> reply) {
+  with_lease<TaskLease>(
+      token, std::move(reply), [this](RunEntry& entry, Reply<TaskLease> answer) mutable {
+        auto step = begin(entry);
+        history::renew_durable_task(step->parts[0]->tx);
+        const auto& task = entry.run.state.workflow_task();
+        const TaskLease lease{entry.run.state.run_id(), history::durable_task_deadline(task),
+                              task.shown_until()};
+        reply_after(*step, [answer = std::move(answer), lease]() mutable { answer(lease); });
+        finish(std::move(step));
+      });
+}
+
+// Whether the run may be told something now, and whether it was told so before.
+absl::StatusOr<std::optional<model::CommandReceipt>> Shard::look_for_receipt(
+    const RunEntry& entry, const RunRef& run, const std::string& request_id,
+    const std::string& intent) {
+  if (!request_id.empty()) {
+    const auto row = world_.store->get(store::keys::request_id(id_, entry.key, request_id));
+    if (!row.ok()) return errors::unavailable(row.status().ToString());
+    if (row->has_value()) {
+      model::CommandReceipt receipt;
+      FL_ASSERT(receipt.ParseFromString(**row), "a receipt's row is a receipt");
+      if (receipt.intent() != intent) {
+        return errors::lease_refused("request_id_conflict", receipt.command_id());
+      }
+      return receipt;
+    }
+  }
+  const auto current = current_run(run.ns, run.workflow_id);
+  if (current.ok() && *current != entry.key) {
+    return errors::lease_refused("historical_run_command_rejected");
+  }
+  if (!entry.run.is_open()) return errors::lease_refused("run_not_active");
+  return std::nullopt;
+}
+
+// Remembers, in the step that carries out a client's command, what the client is told.
+Receipt Shard::note_command(Step& step, RunEntry& entry, const std::string& request_id,
+                            const std::string& intent) {
+  auto* durable = entry.run.state.mutable_durable();
+  durable->set_commands(durable->commands() + 1);
+  model::CommandReceipt row;
+  row.set_command_id(make_uuid(random_, now()));
+  row.set_sequence(durable->commands());
+  row.set_intent(intent);
+  if (!request_id.empty()) {
+    step.batch.put(store::keys::request_id(id_, entry.key, request_id), row.SerializeAsString());
+  }
+  return receipt_of(entry, row);
+}
+
+void Shard::signal_run(SignalRun request, Reply<Receipt> reply) {
+  const auto run = request.run;
+  with_chain_run(
+      run, "", std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, Reply<Receipt> answer) mutable {
+        const auto seen = look_for_receipt(entry, request.run, request.request_id, request.intent);
+        if (!seen.ok() || seen->has_value()) {
+          auto result = seen.ok() ? absl::StatusOr<Receipt>(receipt_of(entry, **seen))
+                                  : absl::StatusOr<Receipt>(seen.status());
+          world_.commits->after_durable(
+              [answer = std::move(answer), result = std::move(result)]() mutable {
+                answer(std::move(result));
+              });
+          return;
+        }
+        const auto& state = entry.run.state;
+        if (state.signals() >= world_.limits->signals ||
+            state.durable().messages_size() >= kMessagesMax ||
+            state.buffered_bytes() >= world_.limits->buffered_bytes) {
+          answer(errors::concurrent_limit(
+              absl::StrCat("the run has taken ", state.signals(), " signals, of which ",
+                           state.durable().messages_size(), " wait; it takes no more")));
+          return;
+        }
+        auto step = begin(entry);
+        const auto receipt = note_command(*step, entry, request.request_id, request.intent);
+        auto& tx = step->parts[0]->tx;
+        history::signal_durable(tx, receipt.command_id, request.name, std::move(request.door));
+        reply_after(*step, [answer = std::move(answer), receipt]() mutable { answer(receipt); });
+        finish(std::move(step));
+      });
+}
+
+void Shard::update_run(UpdateRun request, Reply<UpdateResult> reply) {
+  const auto run = request.run;
+  with_chain_run(
+      run, "", std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, Reply<UpdateResult> answer) mutable {
+        const auto seen = look_for_receipt(entry, request.run, request.request_id, request.intent);
+        if (!seen.ok()) {
+          answer(seen.status());
+          return;
+        }
+        UpdateRequest wait;
+        wait.run = request.run;
+        wait.wait_for = request.wait_for;
+        wait.wait_until = request.wait_until;
+        if (seen->has_value()) {
+          wait.update_id = (**seen).command_id();
+          wait_for_update(entry, std::move(wait), std::move(answer));
+          return;
+        }
+        const auto& messages = entry.run.state.durable().messages();
+        const auto waiting = std::count_if(messages.begin(), messages.end(),
+                                           [](const auto& each) { return each.is_update(); });
+        if (waiting >= kUpdatesMax) {
+          answer(errors::concurrent_limit(
+              absl::StrCat(waiting, " updates of the run wait already; it takes no more")));
+          return;
+        }
+        auto step = begin(entry);
+        const auto receipt = note_command(*step, entry, request.request_id, request.intent);
+        wait.update_id = receipt.command_id;
+        history::accept_update(step->parts[0]->tx, receipt.command_id, request.name,
+                               std::move(request.door));
+        step->after_write.push_back(
+            [this, &entry, wait = std::move(wait), answer = std::move(answer)]() mutable {
+              wait_for_update(entry, std::move(wait), std::move(answer));
+            });
+        finish(std::move(step));
+      });
+}
+
+void Shard::stop_run(StopRun request, Reply<Receipt> reply) {
+  const auto run = request.run;
+  with_chain_run(
+      run, "", std::move(reply),
+      [this, request = std::move(request)](RunEntry& entry, Reply<Receipt> answer) mutable {
+        const std::string intent = absl::StrCat("stop ", request.kind);
+        const auto seen = look_for_receipt(entry, request.run, request.request_id, intent);
+        if (!seen.ok()) {
+          answer(seen.status());
+          return;
+        }
+        if (seen->has_value()) {
+          answer(receipt_of(entry, **seen));
+          return;
+        }
+        auto step = begin(entry);
+        const auto receipt = note_command(*step, entry, request.request_id, intent);
+        model::Event closing;
+        closing.set_kind(request.kind);
+        closing.set_door(std::move(request.door));
+        closing.mutable_workflow_closed();
+        history::terminate_run(step->parts[0]->tx, std::move(closing));
+        reply_after(*step, [answer = std::move(answer), receipt]() mutable { answer(receipt); });
+        finish(std::move(step));
+      });
+}
+
+void Shard::repair_run(RunRef run, Reply<Repaired> reply) {
+  with_chain_run(run, "", std::move(reply), [this](RunEntry& entry, Reply<Repaired> answer) {
+    if (!entry.run.is_open()) {
+      answer(errors::lease_refused("run_not_active"));
+      return;
+    }
+    auto step = begin(entry);
+    const Repaired repaired{entry.run.state.run_id(), history::repair_run(step->parts[0]->tx)};
+    reply_after(*step, [answer = std::move(answer), repaired]() mutable { answer(repaired); });
+    finish(std::move(step));
+  });
+}
+
+}  // namespace fairlead::shard

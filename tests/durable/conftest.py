@@ -1,0 +1,89 @@
+"""A worker of the SDK for each test, and results in the words of tools/parts."""
+
+import asyncio
+import contextlib
+import os
+import uuid
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import pytest
+from durable_workflow import Client, Worker
+
+import app
+
+URL = os.environ["DURABLE_URL"]
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    name = report.nodeid.replace("::", ": ").removesuffix("]")
+    if report.when == "call" and report.passed:
+        print(f"\nok - durable: {name}")
+    elif report.failed:
+        print(f"\nnot ok - durable: {name} ({report.when})")
+    elif report.skipped:
+        print(f"\nskip - durable: {name}")
+
+
+class Stage:
+    """A client and a worker on a queue that no other test uses."""
+
+    def __init__(self, client: Client, queue: str) -> None:
+        self.client = client
+        self.queue = queue
+
+    async def start(self, workflow_type: str, *arguments: Any, workflow_id: str | None = None, **options: Any) -> Any:
+        return await self.client.start_workflow(
+            workflow_type=workflow_type,
+            workflow_id=workflow_id or f"{workflow_type}-{uuid.uuid4().hex}",
+            task_queue=self.queue,
+            input=list(arguments),
+            **options,
+        )
+
+    async def result(self, handle: Any, timeout: float = 30.0) -> Any:
+        return await handle.result(poll_interval=0.05, timeout=timeout)
+
+    async def run(self, workflow_type: str, *arguments: Any) -> Any:
+        return await self.result(await self.start(workflow_type, *arguments))
+
+    async def event_types(self, handle: Any) -> list[str]:
+        types: list[str] = []
+        token = None
+        while True:
+            page = await self.client.get_history(handle.workflow_id, handle.run_id, next_page_token=token)
+            types += [event["event_type"] for event in page["events"]]
+            token = page.get("next_page_token")
+            if token is None:
+                return types
+
+    @contextlib.asynccontextmanager
+    async def worker(self, **options: Any) -> AsyncIterator[Worker]:
+        settings: dict[str, Any] = {"workflows": app.WORKFLOWS, "activities": app.ACTIVITIES, "poll_timeout": 5.0}
+        worker = Worker(self.client, task_queue=self.queue, **(settings | options))
+        running = asyncio.create_task(worker.run())
+        try:
+            yield worker
+        finally:
+            await worker.stop()
+            await running
+
+
+async def play(script: Callable[[Stage], Coroutine[Any, Any, None]], with_worker: bool) -> None:
+    async with Client(URL, namespace="default") as client:
+        stage = Stage(client, f"queue-{uuid.uuid4().hex}")
+        if not with_worker:
+            await script(stage)
+            return
+        async with stage.worker():
+            await script(stage)
+
+
+@pytest.fixture
+def perform() -> Callable[..., None]:
+    """Runs a coroutine function with a stage, and with a worker unless told otherwise."""
+
+    def run(script: Callable[[Stage], Coroutine[Any, Any, None]], with_worker: bool = True) -> None:
+        asyncio.run(play(script, with_worker))
+
+    return run

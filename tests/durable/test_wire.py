@@ -1,0 +1,114 @@
+"""What the SDK hides: headers, pages, receipts, refusals."""
+
+import os
+import uuid
+
+import httpx
+import pytest
+
+URL = os.environ["DURABLE_URL"]
+EMPTY_LIST = {"codec": "avro", "blob": "wwHioz3/VYAiNwwA"}
+DONE = {"codec": "avro", "blob": "wwHioz3/VYAiNwoEaGk="}
+
+
+@pytest.fixture
+def control():
+    headers = {"X-Durable-Workflow-Control-Plane-Version": "2", "X-Namespace": "default"}
+    with httpx.Client(base_url=f"{URL}/api", headers=headers, timeout=30) as client:
+        yield client
+
+
+@pytest.fixture
+def worker():
+    headers = {"X-Durable-Workflow-Protocol-Version": "1.20", "X-Namespace": "default"}
+    with httpx.Client(base_url=f"{URL}/api/worker", headers=headers, timeout=30) as client:
+        client.queue = f"queue-{uuid.uuid4().hex}"
+        answer = client.post("/register", json={"worker_id": client.queue, "task_queue": client.queue, "runtime": "x"})
+        assert answer.status_code == 201
+        yield client
+
+
+def start(control, worker, **more):
+    answer = control.post("/workflows", json={
+        "workflow_id": f"wire-{uuid.uuid4().hex}", "workflow_type": "wire", "task_queue": worker.queue,
+        "input": EMPTY_LIST, **more})
+    assert answer.status_code == 201
+    return answer.json()
+
+
+def poll(worker, kind="workflow", **more):
+    answer = worker.post(f"/{kind}-tasks/poll", json={
+        "worker_id": worker.queue, "task_queue": worker.queue, "timeout_seconds": 2, **more})
+    assert answer.status_code == 200
+    return answer.json()["task"]
+
+
+def complete(worker, task, *commands):
+    return worker.post(f"/workflow-tasks/{task['task_id']}/complete", json={
+        "lease_owner": worker.queue, "workflow_task_attempt": task["workflow_task_attempt"], "commands": list(commands)})
+
+
+def test_every_answer_says_which_version_it_is_of(control, worker):
+    answer = control.get("/workflows/nobody")
+    assert answer.status_code == 404
+    assert answer.headers["X-Durable-Workflow-Control-Plane-Version"] == "2"
+    assert answer.json()["control_plane"]["operation"] == "describe"
+    answer = worker.post("/heartbeat", json={"worker_id": "nobody"})
+    assert answer.headers["X-Durable-Workflow-Protocol-Version"] == answer.json()["protocol_version"] == "1.20"
+
+
+def test_a_poll_without_a_task_is_empty(worker):
+    answer = worker.post("/workflow-tasks/poll", json={
+        "worker_id": worker.queue, "task_queue": worker.queue, "timeout_seconds": 1})
+    assert (answer.json()["task"], answer.json()["poll_status"]) == (None, "empty")
+
+
+def test_a_repeated_poll_gets_the_same_task(control, worker):
+    start(control, worker)
+    first = poll(worker, poll_request_id="once")
+    assert poll(worker, poll_request_id="once") == first
+    assert complete(worker, first, {"type": "complete_workflow", "result": DONE}).status_code == 200
+
+
+def test_a_history_in_pages_of_three(control, worker):
+    run = start(control, worker)
+    task = poll(worker)
+    complete(worker, task, {"type": "open_condition_wait", "condition_key": "k"})
+    for i in range(10):
+        control.post(f"/workflows/{run['workflow_id']}/signal/s{i}", json={"request_id": str(i)})
+    task = poll(worker, history_page_size=3)
+    events = task["history_events"]
+    token = task["next_history_page_token"]
+    while token:
+        page = worker.post(f"/workflow-tasks/{task['task_id']}/history", json={
+            "lease_owner": worker.queue, "workflow_task_attempt": task["workflow_task_attempt"],
+            "next_history_page_token": token, "history_page_size": 3}).json()
+        assert 0 < len(page["history_events"]) <= 3
+        events += page["history_events"]
+        token = page["next_history_page_token"]
+    assert [event["sequence"] for event in events] == list(range(1, 14))
+
+
+def test_a_lease_of_another_is_refused(control, worker):
+    start(control, worker)
+    task = poll(worker)
+    answer = worker.post(f"/workflow-tasks/{task['task_id']}/complete", json={
+        "lease_owner": "thief", "workflow_task_attempt": 1,
+        "commands": [{"type": "complete_workflow", "result": DONE}]})
+    assert (answer.status_code, answer.json()["reason"]) == (409, "lease_owner_mismatch")
+    assert complete(worker, task, {"type": "complete_workflow", "result": DONE}).status_code == 200
+    assert complete(worker, task, {"type": "complete_workflow", "result": DONE}).json()["reason"] == "run_closed"
+
+
+def test_plain_json_becomes_a_payload(control, worker):
+    run = start(control, worker, input=[1, "a", None])
+    assert poll(worker)["arguments"] == {"codec": "avro", "blob": "wwHioz3/VYAiNwwGBAIKAmEAAA=="}
+    about = control.get(f"/workflows/{run['workflow_id']}").json()
+    assert about["status"] == "pending"
+
+
+def test_what_is_not_built_says_so(control):
+    for path in ("/schedules", "/task-queues", "/search-attributes", "/workflows"):
+        answer = control.get(path)
+        assert (answer.status_code, answer.json()["reason"]) == (501, "not_implemented")
+    assert control.get("/nonsense").json()["reason"] == "not_found"
