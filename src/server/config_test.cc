@@ -239,6 +239,25 @@ TEST(Config, TheExampleFileShowsEveryKeyWithItsDefault) {
   }
 }
 
+// Who moves from Durable Workflow's own server brings its variables along.
+TEST(Config, DurableWorkflowsOwnVariablesAreUnderstoodAndOursWin) {
+  ConfigSources sources;
+  sources.environment = {{"DW_AUTH_DRIVER", "none"},
+                         {"DW_WORKER_POLL_TIMEOUT", "7"},
+                         {"DW_ACTIVITY_TASK_TIMEOUT", ""},
+                         {"DW_ENV", "of the client"},
+                         {"FAIRLEAD_DURABLE_POLL_TIMEOUT_S", "9"}};
+  const auto config = Config::load(sources);
+  ASSERT_TRUE(config.ok()) << config.status();
+  EXPECT_EQ(config->durable.auth_driver, "none");
+  EXPECT_EQ(config->durable.poll_timeout, 9 * kSecond);
+  EXPECT_EQ(config->durable.activity_lease, 300 * kSecond) << "empty is not set";
+  sources.environment = {{"DW_AUTH_DRIVER", "signature"}};
+  const auto refused = Config::load(sources);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_THAT(std::string(refused.status().message()), HasSubstr("DW_AUTH_DRIVER: "));
+}
+
 TEST(Config, ExecutorsAreHalfOfTheCoresUnlessToldOtherwise) {
   Config::Engine engine;
   EXPECT_EQ(engine.executor_threads(1), 1U);
