@@ -27,6 +27,7 @@ function(fairlead_room folder)
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
   list(FILTER benches INCLUDE REGEX "_bench\\.cc$")
 
+  list(TRANSFORM ROOM_PROTOS PREPEND ${CMAKE_SOURCE_DIR}/ OUTPUT_VARIABLE protos)
   foreach(proto ${ROOM_PROTOS})
     string(REGEX REPLACE "^src/(.*)\\.proto$" "\\1" stem ${proto})
     set(base ${CMAKE_BINARY_DIR}/generated/${stem})
@@ -35,7 +36,7 @@ function(fairlead_room folder)
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_BINARY_DIR}/generated
       COMMAND protobuf::protoc -I${CMAKE_SOURCE_DIR}/src --cpp_out=${CMAKE_BINARY_DIR}/generated
               ${CMAKE_SOURCE_DIR}/${proto}
-      DEPENDS ${CMAKE_SOURCE_DIR}/${proto})
+      DEPENDS ${protos})
     list(APPEND sources ${base}.pb.cc)
     set_source_files_properties(${base}.pb.cc PROPERTIES COMPILE_OPTIONS "-w")
   endforeach()

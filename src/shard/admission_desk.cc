@@ -23,7 +23,7 @@ AdmissionDesk::AdmissionDesk(std::shared_ptr<const admission::Policies> policies
     : env_(std::move(env)), ledger_(std::move(policies)) {}
 
 admission::QueueId AdmissionDesk::id_of(const QueueName& queue) const {
-  return {env_.namespace_name(queue.ns), queue.name, kind_of(queue)};
+  return {env_.namespace_name(queue.ns), std::string(shown_queue(queue.name)), kind_of(queue)};
 }
 
 AdmissionDesk::Seat* AdmissionDesk::use(const QueueName& queue) {
@@ -226,8 +226,27 @@ void AdmissionDesk::sweep() {
 
 void AdmissionDesk::seen(const QueueName& queue, const std::string& worker) {
   const std::lock_guard lock(mutex_);
-  roster_.seen({env_.namespace_name(queue.ns), queue.name}, worker, kind_of(queue),
-               env_.clock->now());
+  roster_.seen({env_.namespace_name(queue.ns), std::string(shown_queue(queue.name))}, worker,
+               kind_of(queue), env_.clock->now());
+}
+
+absl::Status AdmissionDesk::put_worker(NamespaceNum ns, const std::string& queue,
+                                       const std::string& worker,
+                                       const admission::Roster::SlotsSaid& slots) {
+  const std::lock_guard lock(mutex_);
+  return roster_.put({env_.namespace_name(ns), queue}, worker, slots, env_.clock->now());
+}
+
+void AdmissionDesk::hear_of_worker(NamespaceNum ns, const std::string& queue,
+                                   const std::string& worker) {
+  const std::lock_guard lock(mutex_);
+  roster_.heartbeat({env_.namespace_name(ns), queue}, worker, env_.clock->now());
+}
+
+void AdmissionDesk::remove_worker(NamespaceNum ns, const std::string& queue,
+                                  const std::string& worker) {
+  const std::lock_guard lock(mutex_);
+  roster_.remove({env_.namespace_name(ns), queue}, worker);
 }
 
 int64_t AdmissionDesk::queries_pending_max() {

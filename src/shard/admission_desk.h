@@ -79,9 +79,15 @@ class AdmissionDesk : public std::enable_shared_from_this<AdmissionDesk> {
 
   // A worker that registers nowhere polls.
   void seen(const QueueName& queue, const std::string& worker);
+  // One that registers, under the name that people know the queue by.
+  absl::Status put_worker(NamespaceNum ns, const std::string& queue, const std::string& worker,
+                          const admission::Roster::SlotsSaid& slots);
+  void hear_of_worker(NamespaceNum ns, const std::string& queue, const std::string& worker);
+  void remove_worker(NamespaceNum ns, const std::string& queue, const std::string& worker);
   int64_t queries_pending_max();
 
-  // What operators see of a queue. `ready` waits in it, by kind; `queries` wait for a worker.
+  // What operators see of the queues of both doors that have a name. `ready` waits in it, by kind;
+  // `queries` wait for a worker.
   struct Waiting {
     std::array<int64_t, admission::kKinds> ready{};
     int64_t queries = 0;

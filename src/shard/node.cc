@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "base/error.h"
 #include "base/hash.h"
@@ -367,32 +368,39 @@ void Node::update_with_start(UpdateWithStart request, Reply<UpdateWithStartResul
 }
 
 void Node::describe_admission(AdmissionRequest request, Reply<admission::Payload> reply) {
-  const QueueRef workflows{request.ns, model::WORKFLOW_TASK, request.queue};
-  const QueueRef activities{request.ns, model::ACTIVITY_TASK, request.queue};
-  auto& first = shard(shard_of_queue(request.ns, workflows.kind, request.queue));
-  auto& second = shard(shard_of_queue(request.ns, activities.kind, request.queue));
-  Reply<QueueHost::Ready> then =
-      [this, request = std::move(request), activities, &second,
-       reply = std::move(reply)](absl::StatusOr<QueueHost::Ready> tasks) mutable {
-        if (!tasks.ok()) {
-          reply(tasks.status());
-          return;
-        }
-        Reply<QueueHost::Ready> last =
-            [this, request = std::move(request), tasks = *tasks,
-             reply = std::move(reply)](absl::StatusOr<QueueHost::Ready> others) mutable {
-              if (!others.ok()) {
-                reply(others.status());
-                return;
-              }
-              AdmissionDesk::Waiting waiting;
-              waiting.ready = {tasks.tasks, others->tasks};
-              waiting.queries = tasks.queries;
-              reply(desk_->describe(request.ns, request.queue, waiting));
-            };
-        send(second, &Shard::count_ready, activities, std::move(last));
-      };
-  send(first, &Shard::count_ready, workflows, std::move(then));
+  struct Gathering {
+    AdmissionRequest request;
+    std::mutex mutex;
+    AdmissionDesk::Waiting waiting;
+    size_t left = 0;
+    Reply<admission::Payload> reply;
+  };
+  auto gathering = std::make_shared<Gathering>();
+  gathering->reply = std::move(reply);
+  std::vector<QueueRef> queues;
+  for (const auto kind : {model::WORKFLOW_TASK, model::ACTIVITY_TASK}) {
+    queues.push_back({request.ns, kind, request.queue});
+    queues.push_back(
+        {request.ns, kind, absl::StrCat(std::string(kDurableQueuePrefix), request.queue)});
+  }
+  gathering->left = queues.size();
+  gathering->request = std::move(request);
+  for (const auto& queue : queues) {
+    auto& owner = shard(shard_of_queue(queue.ns, queue.kind, queue.name));
+    owner.executor().post([this, &owner, queue, gathering] {
+      owner.count_ready(
+          queue, [this, kind = queue.kind, gathering](absl::StatusOr<QueueHost::Ready> ready) {
+            std::unique_lock lock(gathering->mutex);
+            auto& waiting = gathering->waiting;
+            waiting.ready[kind == model::ACTIVITY_TASK ? 1 : 0] += ready->tasks;
+            waiting.queries += ready->queries;
+            if (--gathering->left > 0) return;
+            lock.unlock();
+            const auto& asked = gathering->request;
+            gathering->reply(desk_->describe(asked.ns, asked.queue, waiting));
+          });
+    });
+  }
 }
 
 void Node::describe_queue(QueueRef queue, Reply<QueueView> reply) {

@@ -165,7 +165,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void hand_out(const std::string& receipt, const shard::ActivityTask& task);
   void hand_out(const std::string& receipt, const std::string& task, shard::TaskToken token,
                 bool is_workflow, TimeNs expires, std::string body);
-  void end_poll(const std::string& receipt);
+  void end_poll(const std::string& receipt, shard::PollEnd why = shard::PollEnd::kNothing);
   void settle_task(const std::string& task);
   void drop_old_receipts();
   void stop_worker(const std::string& key, int64_t* recovered);
@@ -184,6 +184,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   bool has_query_worker(const std::string& ns, const std::string& queue, const std::string& type);
 
   void forget_silent_workers();
+  void count_slots(NamespaceNum ns, const Worker& worker);
   std::string worker_key(const Call& call, const std::string& id) const;
   json::object worker_record(const std::string& ns, const Worker& worker) const;
   TimeNs now() { return engine_.now(); }

@@ -21,6 +21,23 @@ std::string page_token(int64_t last, int64_t end) {
   return absl::Base64Escape(absl::StrCat(last, "/", end));
 }
 
+template <typename Task>
+shard::PollEnd end_of(const absl::StatusOr<Task>& task) {
+  return task.ok() ? task->end : shard::PollEnd::kNothing;
+}
+
+const char* word_of(shard::PollEnd end) {
+  switch (end) {
+    case shard::PollEnd::kThrottled:
+      return "throttled";
+    case shard::PollEnd::kUnavailable:
+      return "unavailable";
+    case shard::PollEnd::kNothing:
+      break;
+  }
+  return "empty";
+}
+
 }  // namespace
 
 // The registered worker that polls; null after a refusal.
@@ -109,26 +126,26 @@ void Door::Impl::poll(CallPtr call, model::TaskKind kind) {
     receipt.poll = engine_.poll_workflow_task(
         std::move(request),
         here<shard::WorkflowTask>([this, key](absl::StatusOr<shard::WorkflowTask> task) {
-          if (!task.ok() || task->token.workflow_id.empty()) return end_poll(key);
+          if (!task.ok() || task->token.workflow_id.empty()) return end_poll(key, end_of(task));
           hand_out(key, *task);
         }));
   } else {
     receipt.poll = engine_.poll_activity_task(
         std::move(request),
         here<shard::ActivityTask>([this, key](absl::StatusOr<shard::ActivityTask> task) {
-          if (!task.ok() || task->token.workflow_id.empty()) return end_poll(key);
+          if (!task.ok() || task->token.workflow_id.empty()) return end_poll(key, end_of(task));
           hand_out(key, *task);
         }));
   }
 }
 
-void Door::Impl::end_poll(const std::string& receipt) {
+void Door::Impl::end_poll(const std::string& receipt, shard::PollEnd why) {
   const auto found = receipts_.find(receipt);
   if (found == receipts_.end() || found->second.call == nullptr) return;
   const auto call = std::move(found->second.call);
   receipts_.erase(found);
-  call->answer(200,
-               {{"task", nullptr}, {"poll_status", "empty"}, {"server_time", format_time(now())}});
+  call->answer(
+      200, {{"task", nullptr}, {"poll_status", word_of(why)}, {"server_time", format_time(now())}});
 }
 
 void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask& task) {

@@ -66,6 +66,9 @@ void Door::Impl::load_workers() {
     if (!parsed.has_value() || !parsed->is_object()) continue;
     auto worker = worker_of(parsed->as_object());
     worker.heard_ns = now();
+    if (const auto ns = engine_.namespaces().find(namespace_of(key)); ns.ok()) {
+      count_slots(NamespaceNum((*ns)->num()), worker);
+    }
     workers_.emplace(key, std::move(worker));
   }
 }
@@ -106,6 +109,12 @@ json::object Door::Impl::worker_record(const std::string& ns, const Worker& work
           {"last_heartbeat_at", format_time(worker.heard_ns)},
           {"registered_at", format_time(worker.registered_ns)},
           {"updated_at", format_time(worker.heard_ns)}};
+}
+
+// A worker too many for its queue works all the same; only its slots are not shown.
+void Door::Impl::count_slots(NamespaceNum ns, const Worker& worker) {
+  (void)engine_.admission().put_worker(ns, worker.queue, worker.id,
+                                       {worker.workflow_slots, worker.activity_slots});
 }
 
 void Door::Impl::register_worker(CallPtr call) {
@@ -172,6 +181,7 @@ void Door::Impl::register_worker(CallPtr call) {
                       {"status", "active"},
                       {"heartbeat_interval_seconds", kHeartbeatSeconds}};
   const std::string row = row_of(worker);
+  count_slots(call->ns_num(), worker);
   workers_[key] = std::move(worker);
   auto done =
       here<shard::Done>([call, answer = std::move(answer)](absl::StatusOr<shard::Done>) mutable {
@@ -188,6 +198,7 @@ void Door::Impl::heartbeat_worker(CallPtr call) {
     return call->refuse(404, "worker_not_registered", absl::StrCat("no worker ", id, " is known"));
   }
   found->second.heard_ns = now();
+  engine_.admission().hear_of_worker(call->ns_num(), found->second.queue, id);
   if (const auto* slots = member(call->body, "task_slots")) found->second.task_slots = *slots;
   if (const auto* metrics = member(call->body, "process_metrics")) {
     found->second.process_metrics = *metrics;
@@ -199,10 +210,13 @@ void Door::Impl::heartbeat_worker(CallPtr call) {
 
 void Door::Impl::deregister_worker(CallPtr call) {
   const auto key = worker_key(*call, call->arg(0));
-  if (workers_.erase(key) == 0) {
+  const auto found = workers_.find(key);
+  if (found == workers_.end()) {
     return call->refuse(404, "worker_not_found",
                         absl::StrCat("no worker ", call->arg(0), " is known"));
   }
+  engine_.admission().remove_worker(call->ns_num(), found->second.queue, found->second.id);
+  workers_.erase(found);
   rows_.erase(key);
   int64_t recovered = 0;
   stop_worker(key, &recovered);

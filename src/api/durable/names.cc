@@ -24,12 +24,7 @@ std::optional<std::string_view> cut(std::string_view* rest) {
 }  // namespace
 
 std::string engine_queue(std::string_view name) {
-  return absl::StrCat(to_absl(kQueuePrefix), to_absl(name));
-}
-
-std::string shown_queue(std::string_view engine_name) {
-  if (engine_name.starts_with(kQueuePrefix)) engine_name.remove_prefix(kQueuePrefix.size());
-  return std::string(engine_name);
+  return absl::StrCat(to_absl(kDurableQueuePrefix), to_absl(name));
 }
 
 std::string TaskName::text() const {

@@ -4,16 +4,13 @@
 #include <string>
 #include <string_view>
 
+#include "base/queue_name.h"
 #include "shard/requests.h"
 
 namespace fairlead::durable {
 
-// Where the tasks of this door wait: no queue that the other door can name, because it refuses
-// names that begin so. DO NOT CHANGE: rows are found by it.
-inline constexpr std::string_view kQueuePrefix = "/_sys/dw/";
-
+// Where the tasks of this door wait.
 std::string engine_queue(std::string_view name);
-std::string shown_queue(std::string_view engine_name);
 
 // A task is named by what finds it again: its kind, its number in the run, the run. Such a name is
 // good for as long as the task, whatever restarts meanwhile.
