@@ -91,8 +91,18 @@ QueueSummary QueueHost::summarize(const QueueAddress& queue) {
 }
 
 QueueHost::Ready QueueHost::ready(const QueueAddress& queue) {
-  auto& owner = family(queue);
   Ready ready;
+  if (!families_.contains(queue.name)) {
+    // A question is not a use: what nobody uses and has no rows stays unknown.
+    bool has_rows = false;
+    const auto range = store::keys::tasks(env_.shard, queue.name);
+    (void)env_.store->scan(range.begin, range.end, [&](std::string_view, std::string_view) {
+      has_rows = true;
+      return false;
+    });
+    if (!has_rows) return ready;
+  }
+  auto& owner = family(queue);
   ready.tasks = tasks(queue).size();
   ready.queries = static_cast<int64_t>(owner.normal.queries.size());
   for (const auto& [name, line] : owner.sticky) {

@@ -67,7 +67,7 @@ void Door::Impl::query(CallPtr call) {
                               std::string(view.status().message()));
         }
         asked->run = std::move(view->run);
-        const std::string queue = shown_queue(asked->run.task_queue());
+        const std::string queue = known_queue(asked->run.task_queue());
         if (!has_query_worker(caller.ns->name(), queue, asked->run.workflow_type())) {
           return refuse_query(caller, 409, "query_worker_unavailable",
                               "no worker that answers queries of this workflow is there");
@@ -114,7 +114,7 @@ void Door::Impl::collect_query(std::shared_ptr<Asked> asked) {
         if (!page->at_end) return collect_query(asked);
 
         auto& call = *asked->call;
-        const std::string queue = shown_queue(asked->run.task_queue());
+        const std::string queue = known_queue(asked->run.task_queue());
         json::object out{{"workflow_id", asked->run.workflow_id()},
                          {"run_id", asked->run.run_id()},
                          {"workflow_type", asked->run.workflow_type()},

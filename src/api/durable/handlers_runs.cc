@@ -131,7 +131,7 @@ json::object record_of(const Call& call, const model::RunState& run, bool is_cur
   record["status_bucket"] = to_json(bucket_of(status));
   record["is_terminal"] = !is_open;
   record["closed_reason"] = closed_reason(run);
-  record["task_queue"] = shown_queue(run.task_queue());
+  record["task_queue"] = known_queue(run.task_queue());
   record["run_number"] = run.durable().run_number();
   record["is_current_run"] = is_current;
   record["compatibility"] = nullptr;
@@ -318,7 +318,7 @@ void Door::Impl::list_runs(CallPtr call) {
                                            {"workflow_type", state.workflow_type()},
                                            {"business_key", nullptr},
                                            {"status", to_json(status_of(state))},
-                                           {"task_queue", shown_queue(state.task_queue())},
+                                           {"task_queue", known_queue(state.task_queue())},
                                            {"started_at", format_time(state.start_ns())},
                                            {"closed_at", time_or_null(state.close_ns())}});
             walk->next = state.continued_run_id();

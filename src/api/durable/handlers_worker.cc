@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/durable/desk.h"
+#include "shard/admission_desk.h"
 
 namespace fairlead::durable {
 

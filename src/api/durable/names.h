@@ -11,6 +11,7 @@ namespace fairlead::durable {
 
 // Where the tasks of this door wait.
 std::string engine_queue(std::string_view name);
+inline std::string known_queue(std::string_view name) { return std::string(shown_queue(name)); }
 
 // A task is named by what finds it again: its kind, its number in the run, the run. Such a name is
 // good for as long as the task, whatever restarts meanwhile.
