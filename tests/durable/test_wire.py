@@ -107,8 +107,27 @@ def test_plain_json_becomes_a_payload(control, worker):
     assert about["status"] == "pending"
 
 
+def test_a_queue_tells_what_it_admits(control, worker):
+    start(control, worker)
+    shown = control.get(f"/task-queues/{worker.queue}").json()
+    assert (shown["name"], shown["namespace"]) == (worker.queue, "default")
+    assert [poller["worker_id"] for poller in shown["pollers"]] == [worker.queue]
+    tasks = shown["admission"]["workflow_tasks"]
+    assert (tasks["status"], tasks["ready_count"], tasks["leased_count"]) == ("accepting", 1, 0)
+    assert tasks["configured_slot_count"] == 100
+    task = poll(worker)
+    tasks = control.get(f"/task-queues/{worker.queue}").json()["admission"]["workflow_tasks"]
+    assert (tasks["ready_count"], tasks["leased_count"]) == (0, 1)
+    complete(worker, task, {"type": "complete_workflow", "result": DONE})
+    queues = {queue["name"]: queue for queue in control.get("/task-queues").json()["task_queues"]}
+    assert queues[worker.queue]["admission"]["workflow_tasks"]["leased_count"] == 0
+    unknown = control.get("/task-queues/nobody-uses-it").json()
+    assert unknown["pollers"] == []
+    assert unknown["admission"]["activity_tasks"]["status"] == "no_active_workers"
+
+
 def test_what_is_not_built_says_so(control):
-    for path in ("/schedules", "/task-queues", "/search-attributes", "/workflows"):
+    for path in ("/schedules", "/search-attributes", "/workflows"):
         answer = control.get(path)
         assert (answer.status_code, answer.json()["reason"]) == (501, "not_implemented")
     assert control.get("/nonsense").json()["reason"] == "not_found"

@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import subprocess
+import urllib.request
 from pathlib import Path
 from typing import Any, AsyncIterator
 
@@ -32,6 +33,7 @@ class Server:
         self.folder = folder
         self.config = folder / "fairlead.toml"
         self.port = free_port()
+        self.http_port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self.process: subprocess.Popen | None = None
 
@@ -41,7 +43,7 @@ class Server:
     async def start(self, **environment: str) -> Client:
         self.process = subprocess.Popen(
             [os.environ["FAIRLEAD_BINARY"], "server", "--config", str(self.config),
-             "--grpc-port", str(self.port), "--http-port", str(free_port()),
+             "--grpc-port", str(self.port), "--http-port", str(self.http_port),
              "--data-dir", str(self.folder / "data")],
             env=os.environ | environment,
         )
@@ -67,6 +69,20 @@ class Server:
         stdout, _ = await process.communicate()
         assert process.returncode == 0
         return stdout.decode()
+
+    async def durable(self, path: str, **body: Any) -> dict[str, Any]:
+        """Asks the Durable Workflow door."""
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.http_port}/api/{path}",
+            data=json.dumps(body).encode(),
+            headers={
+                "Content-Type": "application/json",
+                "X-Durable-Workflow-Control-Plane-Version": "2",
+                "X-Durable-Workflow-Protocol-Version": "1.20",
+            },
+        )
+        answer = await asyncio.to_thread(urllib.request.urlopen, request, timeout=60)
+        return json.load(answer)
 
     async def admission(self, queue: str) -> dict[str, Any]:
         return json.loads(await self.run("describe", queue, "--json"))["admission"]
@@ -194,6 +210,43 @@ async def test_overrides_come_from_the_environment(server: Server) -> None:
     assert tasks["server_dispatch_count_this_minute"] == tasks["server_budget_group_dispatch_count_this_minute"]
     assert tasks["server_dispatch_count_this_minute"] == tasks["server_namespace_dispatch_count_this_minute"]
     assert shown["query_tasks"]["max_pending_per_queue"] == 7
+
+
+async def test_workers_of_both_doors_share_a_budget(server: Server) -> None:
+    server.write("[admission.workflow_tasks]\nmax_active_leases_per_namespace = 1\n")
+    client = await server.start(DW_AUTH_DRIVER="none")
+    durable = {"worker_id": "dw", "task_queue": "mixed"}
+    await server.durable("worker/register", runtime="test", max_concurrent_workflow_tasks=5, **durable)
+    for name in ("first", "second"):
+        await server.durable("workflows", workflow_id=name, workflow_type="any", task_queue="mixed")
+    polled = await server.durable("worker/workflow-tasks/poll", timeout_seconds=30, **durable)
+    task = polled["task"]
+    assert task is not None
+
+    bench = Bench()
+    bench.may_end.set()
+    async with worker(client, "mixed", bench):
+        (handle,) = await send(client, "mixed", 1)
+
+        async def do_both_wait() -> bool:
+            shown = (await server.admission("mixed"))["workflow_tasks"]
+            return shown["ready_count"] == 2 and shown["active_worker_count"] == 2
+
+        await until(do_both_wait)
+        shown = (await server.admission("mixed"))["workflow_tasks"]
+        assert shown["status"] == "throttled"
+        assert shown["leased_count"] == shown["server_namespace_active_lease_count"] == 1
+        assert shown["configured_slot_count"] == 5 + 100
+        polled = await server.durable("worker/workflow-tasks/poll", timeout_seconds=1, **durable)
+        assert (polled["task"], polled["poll_status"]) == (None, "throttled")
+
+        await server.durable(
+            f"worker/workflow-tasks/{task['task_id']}/complete",
+            lease_owner="dw",
+            workflow_task_attempt=task["workflow_task_attempt"],
+            commands=[{"type": "fail_workflow", "message": "enough"}],
+        )
+        await within_bound(handle.result())
 
 
 async def test_a_sliding_cap_of_dispatches_holds(server: Server) -> None:

@@ -152,6 +152,10 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void complete_query(CallPtr call);
   void fail_query(CallPtr call);
 
+  // Task queues.
+  void list_queues(CallPtr call);
+  void describe_queue(CallPtr call);
+
   // Namespaces.
   void list_namespaces(CallPtr call);
   void create_namespace(CallPtr call);
@@ -186,6 +190,8 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void forget_silent_workers();
   void count_slots(NamespaceNum ns, const Worker& worker);
   std::string worker_key(const Call& call, const std::string& id) const;
+  json::object queue_record(const std::string& ns, const std::string& queue,
+                            admission::Payload payload);
   json::object worker_record(const std::string& ns, const Worker& worker) const;
   TimeNs now() { return engine_.now(); }
   std::string make_id() { return make_uuid(random_, now()); }

@@ -106,6 +106,8 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
       {"GET", "workers", kControl, "oa", &Impl::list_workers},
       {"GET", "workers/{}", kControl, "oa", &Impl::describe_worker},
       {"DELETE", "workers/{}", kControl, "a", &Impl::deregister_worker},
+      {"GET", "task-queues", kControl, "oa", &Impl::list_queues},
+      {"GET", "task-queues/{}", kControl, "oa", &Impl::describe_queue},
       {"GET", "namespaces", kControl, "oa", &Impl::list_namespaces},
       {"POST", "namespaces", kControl, "a", &Impl::create_namespace},
       {"GET", "namespaces/{}", kControl, "oa", &Impl::describe_namespace},
@@ -128,8 +130,6 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
       {"POST", "worker/query-tasks/{}/fail", kWorker, "w", &Impl::fail_query},
 
       // What the API has and this server has not: it says so instead of pretending.
-      {"GET", "task-queues", kControl, "oa", &Impl::not_built},
-      {"GET", "task-queues/{}", kControl, "oa", &Impl::not_built},
       {"GET", "schedules", kControl, "oa", &Impl::not_built},
       {"POST", "schedules", kControl, "oa", &Impl::not_built},
       {"GET", "search-attributes", kControl, "oa", &Impl::not_built},
