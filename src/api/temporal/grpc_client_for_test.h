@@ -4,8 +4,12 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -34,7 +38,8 @@ struct ClientCall {
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
 };
 
-// An ordinary gRPC client that speaks bytes. Used by one thread.
+// An ordinary gRPC client that speaks bytes. Used by one thread; another of its own keeps the
+// connection going while that one waits for something else.
 class TestClient {
  public:
   explicit TestClient(int port, grpc::ChannelArguments arguments = {}) {
@@ -43,14 +48,12 @@ class TestClient {
     arguments.SetMaxReceiveMessageSize(-1);
     stub_ = std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(
         "127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials(), arguments));
+    poller_ = std::thread([this] { poll(); });
   }
   ~TestClient() {
     stub_.reset();
     queue_.Shutdown();
-    void* tag;
-    bool ok;
-    while (queue_.Next(&tag, &ok)) {
-    }
+    poller_.join();
   }
 
   void start(ClientCall* call, const std::string& method, const std::string& body) {
@@ -60,12 +63,7 @@ class TestClient {
   }
 
   // The next call that has ended.
-  ClientCall* wait() {
-    void* tag = nullptr;
-    bool ok = false;
-    queue_.Next(&tag, &ok);
-    return static_cast<ClientCall*>(tag);
-  }
+  ClientCall* wait() { return static_cast<ClientCall*>(next().tag); }
 
   std::pair<grpc::Status, std::string> call(const std::string& method, const std::string& body) {
     ClientCall call;
@@ -77,8 +75,8 @@ class TestClient {
   // A streaming call, one operation at a time.
   class Stream {
    public:
-    Stream(TestClient* client, const std::string& method) : queue_(&client->queue_) {
-      stream_ = client->stub_->PrepareCall(&context_, method, queue_);
+    Stream(TestClient* client, const std::string& method) : client_(client) {
+      stream_ = client->stub_->PrepareCall(&context_, method, &client->queue_);
       stream_->StartCall(nullptr);
       await();
     }
@@ -106,20 +104,41 @@ class TestClient {
     void cancel() { context_.TryCancel(); }
 
    private:
-    bool await() {
-      void* tag;
-      bool ok = false;
-      return queue_->Next(&tag, &ok) && ok;
-    }
+    bool await() { return client_->next().ok; }
 
-    grpc::CompletionQueue* queue_;
+    TestClient* client_;
     grpc::ClientContext context_;
     std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   };
 
  private:
+  struct Event {
+    void* tag = nullptr;
+    bool ok = false;
+  };
+
+  void poll() {
+    Event event;
+    while (queue_.Next(&event.tag, &event.ok)) {
+      const std::lock_guard lock(mutex_);
+      events_.push_back(event);
+      arrived_.notify_all();
+    }
+  }
+  Event next() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [this] { return !events_.empty(); });
+    const Event event = events_.front();
+    events_.pop_front();
+    return event;
+  }
+
   std::unique_ptr<grpc::GenericStub> stub_;
   grpc::CompletionQueue queue_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<Event> events_;
+  std::thread poller_;
 };
 
 }  // namespace fairlead::api

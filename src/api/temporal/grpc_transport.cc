@@ -1,255 +1,231 @@
 #include "api/temporal/grpc_transport.h"
 
-#include <grpc/grpc.h>
-#include <grpc/grpc_security.h>
-#include <grpc/slice.h>
-#include <grpc/status.h>
+#include <pthread.h>
 
 #include <algorithm>
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "api/temporal/grpc_port.h"
+#include "api/temporal/http2_connection.h"
 
 namespace fairlead::api {
 
 namespace {
 
-// Calls that are let in before anyone asks. Those that find no open door wait in gRPC's own line
-// and are taken as soon as our thread comes round, so a few for each method are enough.
-constexpr int kDoorsPerMethod = 8;
-constexpr int kDoorsForUnknown = 4;
+namespace asio = boost::asio;
+using asio::ip::tcp;
+using boost::system::error_code;
 
-constexpr int kHeaderBytesMax = 64 << 10;
-constexpr int kPingIntervalMinMs = 10'000;
+// Between two tries to accept when the first one failed.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+constexpr std::chrono::seconds kTickInterval{1};
+// For clients to take our goodbye.
+constexpr std::chrono::milliseconds kGoodbye{250};
 
-std::string listen_address(const GrpcOptions& options) {
-  const bool is_bare_v6 =
-      options.bind_address.find(':') != std::string::npos && options.bind_address.front() != '[';
-  return is_bare_v6 ? absl::StrCat("[", options.bind_address, "]:", options.port)
-                    : absl::StrCat(options.bind_address, ":", options.port);
-}
-
-// "/package.Service/Method", which is what a well-behaved client sends.
-std::string unknown_method_text(std::string_view path) {
-  const size_t slash = path.rfind('/');
-  if (path.empty() || path.front() != '/' || slash == 0) {
-    return absl::StrCat("malformed method name: \"", absl::string_view(path.data(), path.size()),
-                        "\"");
-  }
-  const std::string method(path.substr(slash + 1));
-  const std::string service(path.substr(1, slash - 1));
-  return absl::StrCat("unknown method ", method, " for service ", service);
-}
-
-// A call of a method that nobody serves, answered before its message is read.
-class UnknownCall final : public GrpcOperation {
+// What shutdown waits for.
+class LiveCount {
  public:
-  static void request(GrpcPort* port) {
-    auto* call = new UnknownCall(port);
-    const grpc_call_error error =
-        grpc_server_request_call(port->server, &call->call_, &call->details_, &call->headers_,
-                                 port->queue, port->queue, call->tag(GrpcEvent::kArrived));
-    if (error != GRPC_CALL_OK) delete call;
+  void enter() {
+    const std::lock_guard lock(mutex_);
+    ++count_;
   }
-
-  explicit UnknownCall(GrpcPort* port) : port_(port) {
-    grpc_call_details_init(&details_);
-    grpc_metadata_array_init(&headers_);
+  void leave() {
+    const std::lock_guard lock(mutex_);
+    if (--count_ == 0) none_.notify_all();
   }
-  ~UnknownCall() {
-    grpc_call_details_destroy(&details_);
-    grpc_metadata_array_destroy(&headers_);
-  }
-
-  void on_event(GrpcEvent event, bool ok) override {
-    if (event == GrpcEvent::kArrived && ok) {
-      request(port_);
-      port_->live.enter();
-      return refuse();
-    }
-    if (event == GrpcEvent::kSent) {
-      grpc_call_unref(call_);
-      port_->live.leave();
-    }
-    delete this;
+  void wait_for_none(std::chrono::nanoseconds at_most) {
+    std::unique_lock lock(mutex_);
+    none_.wait_for(lock, at_most, [this] { return count_ == 0; });
   }
 
  private:
-  void refuse() {
-    const std::string_view path(
-        reinterpret_cast<const char*>(GRPC_SLICE_START_PTR(details_.method)),
-        GRPC_SLICE_LENGTH(details_.method));
-    const RpcStatus status{GRPC_STATUS_UNIMPLEMENTED, unknown_method_text(path), ""};
-    GrpcBatch batch;
-    batch.send_initial_metadata();
-    batch.send_status(status);
-    batch.recv_close(&is_cancelled_);
-    batch.start(call_, tag(GrpcEvent::kSent));
+  std::mutex mutex_;
+  std::condition_variable none_;
+  int64_t count_ = 0;
+};
+
+// A thread and the connections that it serves. All but `io` belongs to that thread.
+class Loop final : public Http2Keeper {
+ public:
+  Loop(const Http2Settings& settings, LiveCount* calls, LiveCount* connections)
+      : settings_(settings), live_calls_(calls), live_connections_(connections), timer_(io) {}
+
+  void start() {
+    thread_ = std::thread([this] {
+      pthread_setname_np(pthread_self(), "fl-grpc");
+      io.run();
+    });
+  }
+  // For what the thread has to do with each connection; those may go while it is done.
+  template <typename Do>
+  void for_each(Do act) {
+    asio::post(io, [this, act] {
+      std::vector<std::shared_ptr<Http2Connection>> all;
+      for (const auto& [raw, connection] : connections_) all.push_back(connection);
+      for (const auto& connection : all) act(*connection);
+    });
+  }
+  void stop() {
+    work_.reset();
+    asio::post(io, [this] { timer_.cancel(); });
+    if (thread_.joinable()) thread_.join();
   }
 
-  GrpcPort* port_;
-  grpc_call* call_ = nullptr;
-  grpc_call_details details_;
-  grpc_metadata_array headers_;
-  int is_cancelled_ = 0;
+  void welcome(tcp::socket socket) {
+    auto connection =
+        std::make_shared<Http2Connection>(settings_, this, std::move(socket), clock_.now());
+    connections_.emplace(connection.get(), connection);
+    connection->start();
+    if (connections_.size() == 1) tick();
+  }
+
+  void on_call_opened() override { live_calls_->enter(); }
+  void on_call_ended() override { live_calls_->leave(); }
+  void on_connection_closed(Http2Connection* connection) override {
+    connections_.erase(connection);
+    live_connections_->leave();
+    if (connections_.empty()) timer_.cancel();
+  }
+
+  asio::io_context io{1};
+
+ private:
+  void tick() {
+    timer_.expires_after(kTickInterval);
+    timer_.async_wait([this](error_code error) {
+      if (error || connections_.empty()) return;
+      std::vector<std::shared_ptr<Http2Connection>> all;
+      for (const auto& [raw, connection] : connections_) all.push_back(connection);
+      for (const auto& connection : all) connection->tick(clock_.now());
+      if (!connections_.empty()) tick();
+    });
+  }
+
+  const Http2Settings& settings_;
+  LiveCount* const live_calls_;
+  LiveCount* const live_connections_;
+  SystemClock clock_;
+  asio::steady_timer timer_;
+  absl::flat_hash_map<Http2Connection*, std::shared_ptr<Http2Connection>> connections_;
+  asio::executor_work_guard<asio::io_context::executor_type> work_{io.get_executor()};
+  std::thread thread_;
 };
 
 class Transport final : public GrpcTransport {
  public:
-  Transport(MethodTable methods, StreamTable streams)
-      : methods_(std::move(methods)), streams_(std::move(streams)) {
-    grpc_init();
-  }
-  ~Transport() override {
-    shutdown(0);
-    grpc_shutdown();
-  }
+  Transport(const GrpcOptions& options, MethodTable methods, StreamTable streams);
+  ~Transport() override { shutdown(0); }
 
   absl::Status listen(const GrpcOptions& options);
   int port() const override { return port_; }
   void shutdown(DurationNs grace) override;
 
  private:
-  void create_server(const GrpcOptions& options);
-  void register_methods();
-  void run(GrpcPort* port);
-  void stop_queues();
+  void accept();
 
-  MethodTable methods_;
-  StreamTable streams_;
+  const MethodTable methods_;
+  const StreamTable streams_;
+  Http2Settings settings_;
+  LiveCount live_calls_;
+  LiveCount live_connections_;
+  std::deque<Loop> loops_;
+  size_t next_loop_ = 0;
+  // Of the first loop's thread.
+  tcp::acceptor acceptor_;
+  asio::steady_timer retry_timer_;
   int port_ = 0;
-  grpc_server* server_ = nullptr;
-  std::deque<GrpcPort> ports_;
-  std::deque<GrpcLane> lanes_;
-  std::vector<std::thread> threads_;
-
-  std::mutex mutex_;
-  std::condition_variable server_stopped_;
-  bool is_server_stopped_ = false;
+  bool is_down_ = false;
 };
 
-void Transport::create_server(const GrpcOptions& options) {
-  const auto integer = [](const char* key, int value) {
-    grpc_arg arg;
-    arg.type = GRPC_ARG_INTEGER;
-    arg.key = const_cast<char*>(key);
-    arg.value.integer = value;
-    return arg;
-  };
-  std::vector<grpc_arg> args = {
-      // Two servers on one port would share its connections silently.
-      integer(GRPC_ARG_ALLOW_REUSEPORT, 0),
-      integer(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, options.receive_bytes_max),
-      integer(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1),
-      // Tokens in `authorization` can be long; gRPC's default is 8 KiB for all headers together.
-      integer(GRPC_ARG_MAX_METADATA_SIZE, kHeaderBytesMax),
-      // SDKs ping every 30 s, polls in hand or not; gRPC's default is to hang up on them.
-      integer(GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS, kPingIntervalMinMs),
-      integer(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
-      integer(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 2),
-      // Statistics that nobody would read.
-      integer(GRPC_ARG_ENABLE_CHANNELZ, 0),
-  };
-  const grpc_channel_args channel_args{args.size(), args.data()};
-  server_ = grpc_server_create(&channel_args, nullptr);
-  for (int i = 0; i < std::max(1, options.threads); ++i) {
-    GrpcPort& port = ports_.emplace_back();
-    port.server = server_;
-    port.queue = grpc_completion_queue_create_for_next(nullptr);
-    grpc_server_register_completion_queue(server_, port.queue, nullptr);
-  }
-}
-
-void Transport::register_methods() {
-  const auto add = [this](const std::string& method, const Handler* handler,
-                          const StreamHandler* stream) {
-    void* registration = grpc_server_register_method(
-        server_, method.c_str(), nullptr,
-        handler != nullptr ? GRPC_SRM_PAYLOAD_READ_INITIAL_BYTE_BUFFER : GRPC_SRM_PAYLOAD_NONE, 0);
-    for (GrpcPort& port : ports_) {
-      lanes_.push_back({&port, method, registration, handler, stream});
-    }
-  };
-  methods_.for_each(
-      [&](const std::string& method, const Handler& handler) { add(method, &handler, nullptr); });
-  streams_.for_each([&](const std::string& method, const StreamHandler& handler) {
-    add(method, nullptr, &handler);
+Transport::Transport(const GrpcOptions& options, MethodTable methods, StreamTable streams)
+    : methods_(std::move(methods)),
+      streams_(std::move(streams)),
+      acceptor_((loops_.emplace_back(settings_, &live_calls_, &live_connections_)).io),
+      retry_timer_(loops_.front().io) {
+  settings_.receive_bytes_max = static_cast<size_t>(options.receive_bytes_max);
+  methods_.for_each([this](const std::string& method, const Handler& handler) {
+    settings_.routes.emplace(method,
+                             std::make_unique<GrpcRoute>(GrpcRoute{method, &handler, nullptr}));
   });
+  streams_.for_each([this](const std::string& method, const StreamHandler& handler) {
+    settings_.routes.emplace(method,
+                             std::make_unique<GrpcRoute>(GrpcRoute{method, nullptr, &handler}));
+  });
+  while (loops_.size() < static_cast<size_t>(std::max(1, options.threads))) {
+    loops_.emplace_back(settings_, &live_calls_, &live_connections_);
+  }
 }
 
 absl::Status Transport::listen(const GrpcOptions& options) {
-  create_server(options);
-  register_methods();
-  const std::string address = listen_address(options);
-  grpc_server_credentials* credentials = grpc_insecure_server_credentials_create();
-  port_ = grpc_server_add_http2_port(server_, address.c_str(), credentials);
-  grpc_server_credentials_release(credentials);
-  if (port_ == 0) {
-    return absl::UnavailableError(
-        absl::StrCat("cannot listen on ", address, " for gRPC: is another server running on port ",
-                     options.port, "? Stop it, or choose another port or bind address"));
+  error_code error;
+  const auto address = asio::ip::make_address(options.bind_address, error);
+  if (error) {
+    return absl::InvalidArgumentError(absl::StrCat("\"", options.bind_address,
+                                                   "\" is not an address to listen on for gRPC; "
+                                                   "use one like 127.0.0.1, 0.0.0.0 or ::"));
   }
-  grpc_server_start(server_);
-  for (const GrpcLane& lane : lanes_) {
-    for (int i = 0; i < kDoorsPerMethod; ++i) {
-      lane.handler != nullptr ? request_unary(lane) : request_stream(lane);
-    }
+  const tcp::endpoint endpoint(address, static_cast<uint16_t>(options.port));
+  acceptor_.open(endpoint.protocol(), error);
+  if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
+  if (!error) acceptor_.bind(endpoint, error);
+  if (!error) acceptor_.listen(tcp::acceptor::max_listen_connections, error);
+  if (error) {
+    return absl::UnavailableError(absl::StrCat(
+        "cannot listen on ", options.bind_address, ":", options.port, " for gRPC: ",
+        error.message(), ". Stop the other server, or choose another port or bind address"));
   }
-  for (GrpcPort& port : ports_) {
-    for (int i = 0; i < kDoorsForUnknown; ++i) UnknownCall::request(&port);
-    threads_.emplace_back([this, &port] { run(&port); });
-  }
+  port_ = acceptor_.local_endpoint().port();
+  accept();
+  for (Loop& loop : loops_) loop.start();
   return absl::OkStatus();
 }
 
-void Transport::run(GrpcPort* port) {
-  const gpr_timespec never = gpr_inf_future(GPR_CLOCK_MONOTONIC);
-  for (;;) {
-    const grpc_event event = grpc_completion_queue_next(port->queue, never, nullptr);
-    if (event.type == GRPC_QUEUE_SHUTDOWN) return;
-    if (event.tag == this) {
-      const std::lock_guard lock(mutex_);
-      is_server_stopped_ = true;
-      server_stopped_.notify_all();
-      continue;
+void Transport::accept() {
+  Loop& loop = loops_[next_loop_++ % loops_.size()];
+  acceptor_.async_accept(loop.io, [this, &loop](error_code error, tcp::socket socket) {
+    if (!acceptor_.is_open()) return;
+    if (error) {
+      // Out of files, most likely; they come back.
+      retry_timer_.expires_after(kAcceptPause);
+      retry_timer_.async_wait([this](error_code stopped) {
+        if (!stopped && acceptor_.is_open()) accept();
+      });
+      return;
     }
-    GrpcOperation::dispatch(event.tag, event.success != 0);
-  }
+    live_connections_.enter();
+    asio::post(loop.io,
+               [&loop, socket = std::move(socket)]() mutable { loop.welcome(std::move(socket)); });
+    accept();
+  });
 }
 
 void Transport::shutdown(DurationNs grace) {
-  if (server_ == nullptr) return;
-  // A server that never listened has no threads; its queue is served here.
-  if (threads_.empty()) {
-    threads_.emplace_back([this] { run(&ports_.front()); });
+  if (std::exchange(is_down_, true)) return;
+  if (port_ != 0) {
+    asio::post(loops_.front().io, [this] {
+      error_code ignored;
+      acceptor_.close(ignored);
+      retry_timer_.cancel();
+    });
+    for (Loop& loop : loops_) loop.for_each([](Http2Connection& c) { c.leave(); });
+    live_calls_.wait_for_none(std::chrono::nanoseconds(grace));
+    for (Loop& loop : loops_) loop.for_each([](Http2Connection& c) { c.cancel(); });
+    live_connections_.wait_for_none(kGoodbye);
+    for (Loop& loop : loops_) loop.for_each([](Http2Connection& c) { c.close(); });
   }
-  grpc_server_shutdown_and_notify(server_, ports_.front().queue, this);
-  {
-    std::unique_lock lock(mutex_);
-    const auto is_stopped = [this] { return is_server_stopped_; };
-    if (!server_stopped_.wait_for(lock, std::chrono::nanoseconds(grace), is_stopped)) {
-      grpc_server_cancel_all_calls(server_);
-      server_stopped_.wait(lock, is_stopped);
-    }
-  }
-  stop_queues();
-  grpc_server_destroy(std::exchange(server_, nullptr));
-}
-
-void Transport::stop_queues() {
-  for (GrpcPort& port : ports_) port.live.wait_for_none();
-  for (GrpcPort& port : ports_) grpc_completion_queue_shutdown(port.queue);
-  for (std::thread& thread : threads_) thread.join();
-  threads_.clear();
-  for (GrpcPort& port : ports_) grpc_completion_queue_destroy(port.queue);
+  for (Loop& loop : loops_) loop.stop();
 }
 
 }  // namespace
@@ -257,7 +233,7 @@ void Transport::stop_queues() {
 absl::StatusOr<std::unique_ptr<GrpcTransport>> GrpcTransport::start(const GrpcOptions& options,
                                                                     MethodTable methods,
                                                                     StreamTable streams) {
-  auto transport = std::make_unique<Transport>(std::move(methods), std::move(streams));
+  auto transport = std::make_unique<Transport>(options, std::move(methods), std::move(streams));
   if (absl::Status status = transport->listen(options); !status.ok()) return status;
   return transport;
 }

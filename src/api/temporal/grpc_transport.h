@@ -13,8 +13,7 @@ namespace fairlead::api {
 struct GrpcOptions {
   std::string bind_address = "127.0.0.1";
   int port = 7233;  // 0 takes any free one
-  // One completion queue each. One thread keeps two cores busy with our own work; more are for
-  // more.
+  // Each serves the connections that fall to it. One keeps two cores busy with our own work.
   int threads = 1;
   // gRPC's default, which clients know and react to.
   int receive_bytes_max = 4 << 20;
@@ -22,9 +21,9 @@ struct GrpcOptions {
 
 // Serves a table of methods over gRPC.
 //
-// Handlers run on the transport's threads and must not block them. Built on gRPC's core interface,
-// the layer under its C++ classes: the same library and wire, without 3 KB of C++ objects for each
-// parked call, and with the request's message delivered in the same event as the call.
+// Handlers run on the transport's threads and must not block them. HTTP/2 is kept by nghttp2, what
+// gRPC adds to it is ours (`grpc_wire.h`); so a parked call costs its two small objects, and the
+// answers that a connection is owed leave in one write.
 class GrpcTransport {
  public:
   static absl::StatusOr<std::unique_ptr<GrpcTransport>> start(const GrpcOptions& options,

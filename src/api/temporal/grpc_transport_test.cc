@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "api/temporal/grpc_client_for_test.h"
+#include "api/temporal/grpc_wire.h"
 
 namespace fairlead::api {
 namespace {
@@ -350,6 +351,58 @@ TEST_F(TwoThreads, ServeManyConnections) {
     });
   }
   for (std::thread& client : clients) client.join();
+}
+
+TEST_F(TwoThreads, ShutdownUnderLoadEnds) {
+  std::vector<std::thread> clients;
+  std::promise<void> first;
+  std::once_flag once;
+  for (int i = 0; i < 2; ++i) {
+    clients.emplace_back([&] {
+      TestClient client(transport_->port());
+      while (client.call(kEcho, "again").first.ok()) {
+        std::call_once(once, [&] { first.set_value(); });
+      }
+    });
+  }
+  first.get_future().wait();
+  transport_->shutdown(0);
+  for (std::thread& client : clients) client.join();
+}
+
+// A client that says how long it will wait, and then says nothing more.
+TEST_F(GrpcTransportTest, DeadlineIsKeptByTheServerToo) {
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(static_cast<uint16_t>(transport_->port()));
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  const auto literal = [](std::string_view name, std::string_view value) {
+    std::string out(1, '\0');  // a header that is not to be remembered, with a new name
+    for (const std::string_view text : {name, value}) {
+      out.push_back(static_cast<char>(text.size()));
+      out.append(text);
+    }
+    return out;
+  };
+  const std::string headers = "\x83\x86" + literal(":path", kPark) + literal(":authority", "x") +
+                              literal("content-type", "application/grpc") +
+                              literal("grpc-timeout", "1m");
+  const auto frame = [](std::string_view payload, char type, char flags) {
+    std::string out{'\0', '\0', static_cast<char>(payload.size()), type, flags, 0, 0, 0, 1};
+    return out.append(payload);
+  };
+  std::string bytes = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+  bytes += std::string("\0\0\0\4\0\0\0\0\0", 9);
+  bytes += frame(headers, 1, 4) + frame(std::string(kMessagePrefixBytes, '\0'), 0, 1);
+  ASSERT_EQ(send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  const auto parked = park_.take();
+  std::promise<void> gone;
+  parked->on_cancel([&] { gone.set_value(); });
+  gone.get_future().wait();
+  close(fd);
+  parked->reply({}, "");
 }
 
 }  // namespace
