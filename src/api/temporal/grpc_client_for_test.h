@@ -4,12 +4,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
-#include <condition_variable>
 #include <deque>
+#include <future>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -38,8 +36,8 @@ struct ClientCall {
   std::unique_ptr<grpc::GenericClientAsyncResponseReader> reader;
 };
 
-// An ordinary gRPC client that speaks bytes. Used by one thread; another of its own keeps the
-// connection going while that one waits for something else.
+// An ordinary gRPC client that speaks bytes. Used by one thread, and only while that one is in
+// `wait`, `wait_until` or a stream's function does anything move on its connection.
 class TestClient {
  public:
   explicit TestClient(int port, grpc::ChannelArguments arguments = {}) {
@@ -48,12 +46,13 @@ class TestClient {
     arguments.SetMaxReceiveMessageSize(-1);
     stub_ = std::make_unique<grpc::GenericStub>(grpc::CreateCustomChannel(
         "127.0.0.1:" + std::to_string(port), grpc::InsecureChannelCredentials(), arguments));
-    poller_ = std::thread([this] { poll(); });
   }
   ~TestClient() {
     stub_.reset();
     queue_.Shutdown();
-    poller_.join();
+    Event event;
+    while (queue_.Next(&event.tag, &event.ok)) {
+    }
   }
 
   void start(ClientCall* call, const std::string& method, const std::string& body) {
@@ -64,6 +63,23 @@ class TestClient {
 
   // The next call that has ended.
   ClientCall* wait() { return static_cast<ClientCall*>(next().tag); }
+
+  // Waits for something else.
+  template <typename Condition>
+  void wait_until(Condition is_met) {
+    while (!is_met()) {
+      Event event;
+      const auto soon = std::chrono::system_clock::now() + std::chrono::milliseconds(2);
+      if (queue_.AsyncNext(&event.tag, &event.ok, soon) == grpc::CompletionQueue::GOT_EVENT) {
+        events_.push_back(event);
+      }
+    }
+  }
+  void wait_for(std::promise<void>* promise) {
+    const auto future = promise->get_future();
+    wait_until(
+        [&] { return future.wait_for(std::chrono::seconds(0)) == std::future_status::ready; });
+  }
 
   std::pair<grpc::Status, std::string> call(const std::string& method, const std::string& body) {
     ClientCall call;
@@ -117,28 +133,20 @@ class TestClient {
     bool ok = false;
   };
 
-  void poll() {
-    Event event;
-    while (queue_.Next(&event.tag, &event.ok)) {
-      const std::lock_guard lock(mutex_);
-      events_.push_back(event);
-      arrived_.notify_all();
-    }
-  }
   Event next() {
-    std::unique_lock lock(mutex_);
-    arrived_.wait(lock, [this] { return !events_.empty(); });
-    const Event event = events_.front();
+    Event event;
+    if (events_.empty()) {
+      (void)queue_.Next(&event.tag, &event.ok);
+      return event;
+    }
+    event = events_.front();
     events_.pop_front();
     return event;
   }
 
   std::unique_ptr<grpc::GenericStub> stub_;
   grpc::CompletionQueue queue_;
-  std::mutex mutex_;
-  std::condition_variable arrived_;
-  std::deque<Event> events_;
-  std::thread poller_;
+  std::deque<Event> events_;  // that came while something else was waited for
 };
 
 }  // namespace fairlead::api

@@ -40,6 +40,10 @@ class CarPark {
     calls_.pop_front();
     return call;
   }
+  bool is_empty() {
+    const std::lock_guard lock(mutex_);
+    return calls_.empty();
+  }
 
  private:
   std::mutex mutex_;
@@ -74,6 +78,12 @@ class GrpcTransportTest : public testing::Test {
   }
 
   virtual int threads() { return 1; }
+
+  // The next call that the server keeps.
+  std::shared_ptr<Call> take_parked(TestClient* client) {
+    client->wait_until([this] { return !park_.is_empty(); });
+    return park_.take();
+  }
 
   CarPark park_;
   std::unique_ptr<GrpcTransport> transport_;
@@ -155,12 +165,12 @@ TEST_F(GrpcTransportTest, CancellationIsNoticed) {
   TestClient client(transport_->port());
   ClientCall call;
   client.start(&call, kPark, "poll");
-  const auto parked = park_.take();
+  const auto parked = take_parked(&client);
   std::promise<void> gone;
   parked->on_cancel([&] { gone.set_value(); });
   call.context.TryCancel();
   client.wait();
-  gone.get_future().wait();
+  client.wait_for(&gone);
   EXPECT_EQ(call.status.error_code(), grpc::StatusCode::CANCELLED);
 
   // Whoever registers late, or replies late, is told at once.
@@ -177,10 +187,10 @@ TEST_F(GrpcTransportTest, PassedDeadlineIsNoticed) {
   ClientCall call;
   call.context.set_deadline(std::chrono::system_clock::now() + std::chrono::milliseconds(200));
   client.start(&call, kPark, "poll");
-  const auto parked = park_.take();
+  const auto parked = take_parked(&client);
   std::promise<void> gone;
   parked->on_cancel([&] { gone.set_value(); });
-  gone.get_future().wait();
+  client.wait_for(&gone);
   client.wait();
   EXPECT_EQ(call.status.error_code(), grpc::StatusCode::DEADLINE_EXCEEDED);
   parked->reply({}, "");
@@ -190,7 +200,7 @@ TEST_F(GrpcTransportTest, ReplyToAVanishedClientIsNotDelivered) {
   auto client = std::make_unique<TestClient>(transport_->port());
   auto call = std::make_unique<ClientCall>();
   client->start(call.get(), kPark, "poll");
-  const auto parked = park_.take();
+  const auto parked = take_parked(client.get());
   std::promise<void> gone;
   parked->on_cancel([&] { gone.set_value(); });
   call->context.TryCancel();
@@ -209,7 +219,7 @@ TEST_F(GrpcTransportTest, CancelDuringReplyIsToldOnce) {
   for (int round = 0; round < 200; ++round) {
     ClientCall call;
     client.start(&call, kPark, "poll");
-    const auto parked = park_.take();
+    const auto parked = take_parked(&client);
     std::promise<bool> delivered;
     std::thread canceller([&] { call.context.TryCancel(); });
     parked->reply({}, "task", [&](bool value) { delivered.set_value(value); });
@@ -267,9 +277,9 @@ TEST_F(GrpcTransportTest, ShutdownWaitsForCallsInHandAndCancelsTheRest) {
   ClientCall patient;
   ClientCall hopeless;
   client.start(&patient, kPark, "");
-  const auto answered = park_.take();
+  const auto answered = take_parked(&client);
   client.start(&hopeless, kPark, "");
-  const auto forgotten = park_.take();
+  const auto forgotten = take_parked(&client);
   std::promise<void> gone;
   forgotten->on_cancel([&] { gone.set_value(); });
 
@@ -277,7 +287,7 @@ TEST_F(GrpcTransportTest, ShutdownWaitsForCallsInHandAndCancelsTheRest) {
   answered->reply({}, "in time");
   client.wait();
   EXPECT_EQ(to_string(patient.reply), "in time");
-  gone.get_future().wait();
+  client.wait_for(&gone);
   client.wait();
   EXPECT_FALSE(hopeless.status.ok());
   closer.join();
@@ -292,7 +302,7 @@ TEST_F(GrpcTransportTest, ShutdownWithManyParkedCallsEnds) {
   std::vector<ClientCall> calls(kCalls);
   for (ClientCall& call : calls) client.start(&call, kPark, "poll");
   std::vector<std::shared_ptr<Call>> parked;
-  for (int i = 0; i < kCalls; ++i) parked.push_back(park_.take());
+  for (int i = 0; i < kCalls; ++i) parked.push_back(take_parked(&client));
   // Half of them are answered while the server is torn down.
   std::thread waker([&] {
     for (int i = 0; i < kCalls; i += 2) parked[i]->reply({}, "task");
