@@ -1,57 +1,68 @@
 #pragma once
 
 #include <algorithm>
+#include <boost/multiprecision/cpp_int.hpp>
 #include <cstddef>
+#include <type_traits>
 #include <vector>
 
 namespace fairlead::queue {
 
 // The ideal: a server that works on every waiting key at once, in proportion to its weight, one
-// task in all for each task that the real one hands out.
+// task in all for each task that the real one hands out. Straight from that sentence, without a
+// clock or tags, so that it shares no idea with what is tested by it.
+//
+// With rationals it is exact, and its fractions grow whenever a key runs dry: for short stories.
+// With long doubles it is good for long ones.
+template <typename Number>
 class Fluid {
  public:
   explicit Fluid(size_t keys) : keys_(keys) {}
 
-  void set_weight(size_t key, double weight) { keys_[key].weight = weight; }
+  void set_weight(size_t key, Number weight) { keys_[key].weight = weight; }
   void arrive(size_t key, int tasks) { keys_[key].left += tasks; }
 
   // The real server hands out a task of this key.
   void serve(size_t key) {
-    ++keys_[key].dispatched;
-    long double slot = 1;
-    while (slot > 1e-15L) {
-      long double weights = 0;
-      long double first_empty = slot;
+    keys_[key].dispatched += 1;
+    Number slot = 1;
+    while (slot > kNothing) {
+      Number weights = 0;
       for (const auto& one : keys_) {
-        if (one.left > 0) weights += one.weight;
+        if (one.left > kNothing) weights += one.weight;
       }
       if (weights == 0) return;
+      // What each gets for a unit of weight, until the first runs dry or the slot is used up.
+      Number part = slot / weights;
       for (const auto& one : keys_) {
-        if (one.left > 0) first_empty = std::min(first_empty, one.left * weights / one.weight);
+        if (one.left > kNothing) part = std::min<Number>(part, one.left / one.weight);
       }
       for (auto& one : keys_) {
-        if (!(one.left > 0)) continue;
-        const long double part = first_empty * one.weight / weights;
-        one.served += part;
-        one.left -= part;
-        if (one.left < 1e-12L) one.left = 0;
+        if (!(one.left > kNothing)) continue;
+        const Number got = part * one.weight;
+        one.served += got;
+        one.left -= got;
       }
-      slot -= first_empty;
+      slot -= part * weights;
     }
   }
   // Tasks that the real server owes a key; negative: that it had too many.
-  double lag(size_t key) const {
-    return static_cast<double>(keys_[key].served - keys_[key].dispatched);
-  }
+  Number lag(size_t key) const { return keys_[key].served - keys_[key].dispatched; }
 
  private:
+  // Below this a number that is not exact is zero.
+  inline static const Number kNothing =
+      std::is_floating_point_v<Number> ? Number(1e-12L) : Number(0);
+
   struct Key {
-    long double weight = 1;
-    long double left = 0;
-    long double served = 0;
-    long double dispatched = 0;
+    Number weight = 1;
+    Number left = 0;
+    Number served = 0;
+    Number dispatched = 0;
   };
   std::vector<Key> keys_;
 };
+
+using Rational = boost::multiprecision::cpp_rational;
 
 }  // namespace fairlead::queue

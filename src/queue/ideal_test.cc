@@ -18,7 +18,7 @@ TEST(Ideal, IsTheFluidComputedQuickly) {
     Random random(seed);
     const size_t count = 1 + random.below(12);
     Ideal ideal;
-    Fluid fluid(count);
+    Fluid<long double> fluid(count);
     std::vector<int64_t> waiting(count, 0);
     for (size_t key = 0; key < count; ++key) {
       const double weight = std::pow(10.0, static_cast<double>(random.below(4000)) / 1000 - 2);
@@ -42,7 +42,8 @@ TEST(Ideal, IsTheFluidComputedQuickly) {
         --waiting[key];
       }
       for (size_t one = 0; one < count; ++one) {
-        ASSERT_NEAR(ideal.lag(one), fluid.lag(one), kNear) << "seed " << seed << " step " << step;
+        ASSERT_NEAR(ideal.lag(one), static_cast<double>(fluid.lag(one)), kNear)
+            << "seed " << seed << " step " << step;
       }
     }
   }

@@ -121,6 +121,7 @@ void TaskQueue::find_head(uint32_t number, Line& line) {
   }
   const Numbered head = line.window.front();
   set_head(number, line, &head);
+  keep_bound(line);
 }
 
 bool TaskQueue::takes_part(uint32_t number, const Line& line) const {
@@ -307,7 +308,9 @@ void TaskQueue::started(const Place& place, TimeNs now) {
   const Picked picked = found->second;
   picked_.erase(found);
   auto& owner = level(picked.level);
-  --owner.lines[picked.line].picks;
+  auto& line = owner.lines[picked.line];
+  --line.picks;
+  keep_bound(line);
   owner.domain.commit(picked.line);
   count_dispatch(picked.level, owner.lines[picked.line].key, now);
   leave_epoch(picked.level, place.seq.value());
@@ -328,9 +331,11 @@ void TaskQueue::put_back(const Place& place, TimeNs now) {
   ++size_;
   ++owner.waiting;
   give_back(picked, now);
-  if (line.head != 0 && line.head < place.seq.value()) return;
-  set_head(picked.level, line, &task);
-  refresh(picked.level, picked.line);
+  if (line.head == 0 || line.head > place.seq.value()) {
+    set_head(picked.level, line, &task);
+    refresh(picked.level, picked.line);
+  }
+  keep_bound(line);
 }
 
 // A start that did not happen costs nothing.

@@ -239,6 +239,7 @@ class TaskQueue {
   // How many tasks of a line may be in memory if all that have rows beyond get the same.
   size_t share() const;
   void trim_windows(size_t tasks_max);
+  void keep_bound(Line& line);
   void keep_loaded(Line& line, const Numbered& task);
   void set_head(uint32_t number, Line& line, const Numbered* head);
   void find_head(uint32_t number, Line& line);

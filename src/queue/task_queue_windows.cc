@@ -24,6 +24,20 @@ size_t TaskQueue::share() const {
   return std::clamp(settings_.tasks_in_memory_max / lines, kPageMin, Window::kTasksMax);
 }
 
+// With more lines than tasks that may be in memory a line keeps no task, only what is known of its
+// first one: when its turn comes, that is read again, with the next.
+//
+// Rows of tasks that are out for a start must not be read again, so a line with such tasks waits
+// until they are gone. All others stand at or behind its head.
+void TaskQueue::keep_bound(Line& line) {
+  if (in_memory_ <= settings_.tasks_in_memory_max || line.picks > 0 || line.window.empty()) return;
+  const size_t dropped = line.window.size();
+  line.loaded_to = line.head - 1;
+  line.window = Window();
+  set_beyond(line, line.beyond + static_cast<uint32_t>(dropped));
+  in_memory_ -= dropped;
+}
+
 // What a line gives up is read again when its turn comes.
 void TaskQueue::trim_windows(size_t tasks_max) {
   refills_ = 0;
