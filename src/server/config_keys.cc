@@ -243,9 +243,6 @@ constexpr std::array kKeys = {
          number<kDurable, &Durable::query_lease>(
              "durable.query_lease_s", 0, 600,
              "How long a worker may have a query; 0: as long as a workflow task", kSecond)),
-    also("DW_QUERY_TASK_MAX_PENDING_PER_QUEUE",
-         number<kDurable, &Durable::queries_pending_max>(
-             "durable.queries_pending_max", 1, 10'000, "Queries that wait for workers of a queue")),
     also("DW_WORKER_STALE_AFTER_SECONDS",
          number<kDurable, &Durable::worker_stale_after>(
              "durable.worker_stale_after_s", 0, 86'400,

@@ -249,13 +249,35 @@ void AdmissionDesk::remove_worker(NamespaceNum ns, const std::string& queue,
   roster_.remove({env_.namespace_name(ns), queue}, worker);
 }
 
-int64_t AdmissionDesk::queries_pending_max() {
+std::optional<QueryPlace> AdmissionDesk::place_query(NamespaceNum ns, const std::string& queue) {
   const std::lock_guard lock(mutex_);
-  return ledger_.policies().queries_pending_max();
+  QueryLine line(ns, queue);
+  const auto found = queries_.find(line);
+  const int64_t waiting = found == queries_.end() ? 0 : found->second;
+  if (waiting >= ledger_.policies().queries_pending_max()) return std::nullopt;
+  queries_[line] = waiting + 1;
+  return QueryPlace(shared_from_this(), std::move(line));
+}
+
+void AdmissionDesk::leave(const QueryLine& line) {
+  const std::lock_guard lock(mutex_);
+  const auto found = queries_.find(line);
+  FL_ASSERT(found != queries_.end() && found->second > 0, "a query leaves the place that it took");
+  if (--found->second == 0) queries_.erase(found);
+}
+
+QueryPlace& QueryPlace::operator=(QueryPlace&& other) noexcept {
+  std::swap(desk_, other.desk_);
+  std::swap(line_, other.line_);
+  return *this;
+}
+
+QueryPlace::~QueryPlace() {
+  if (desk_ != nullptr) desk_->leave(line_);
 }
 
 admission::Payload AdmissionDesk::describe(NamespaceNum ns, const std::string& queue,
-                                           const Waiting& waiting) {
+                                           const Ready& ready) {
   const std::lock_guard lock(mutex_);
   const TimeNs now = env_.clock->now();
   const auto section = [&](admission::TaskKind kind) {
@@ -267,13 +289,15 @@ admission::Payload AdmissionDesk::describe(NamespaceNum ns, const std::string& q
     facts.usage = ledger_.usage(seat->queue, now);
     facts.slots = roster_.slots({env_.namespace_name(ns), queue}, kind,
                                 ledger_.policies().worker_stale_after(), now);
-    facts.ready = waiting.ready[admission::at(kind)];
+    facts.ready = ready[admission::at(kind)];
     facts.is_available = ledger_.is_restored();
     unuse(seat, now);
     return make_section(facts);
   };
+  const auto queries = queries_.find(QueryLine(ns, queue));
   return {section(admission::TaskKind::kWorkflow), section(admission::TaskKind::kActivity),
-          admission::make_section(ledger_.policies().queries_pending_max(), waiting.queries,
+          admission::make_section(ledger_.policies().queries_pending_max(),
+                                  queries == queries_.end() ? 0 : queries->second,
                                   ledger_.is_restored())};
 }
 

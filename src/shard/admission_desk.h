@@ -23,6 +23,7 @@
 namespace fairlead::shard {
 
 class Permit;
+class QueryPlace;
 
 // Where every shard asks whether a task may go: the ledger of all budgets and the roster of
 // workers, behind one lock. From any thread.
@@ -84,23 +85,25 @@ class AdmissionDesk : public std::enable_shared_from_this<AdmissionDesk> {
                           const admission::Roster::SlotsSaid& slots);
   void hear_of_worker(NamespaceNum ns, const std::string& queue, const std::string& worker);
   void remove_worker(NamespaceNum ns, const std::string& queue, const std::string& worker);
-  int64_t queries_pending_max();
 
-  // What operators see of the queues of both doors that have a name. `ready` waits in it, by kind;
-  // `queries` wait for a worker.
-  struct Waiting {
-    std::array<int64_t, admission::kKinds> ready{};
-    int64_t queries = 0;
-  };
-  admission::Payload describe(NamespaceNum ns, const std::string& queue, const Waiting& waiting);
+  // A query of either door begins to wait for a worker of the queue, under the name that people
+  // know it by. Nothing: as many wait as may.
+  [[nodiscard]] std::optional<QueryPlace> place_query(NamespaceNum ns, const std::string& queue);
+
+  // What operators see of the queues of both doors that have a name. `ready` waits in it.
+  using Ready = std::array<int64_t, admission::kKinds>;
+  admission::Payload describe(NamespaceNum ns, const std::string& queue, const Ready& ready);
   // Why the queue's tasks are not handed out, for people. Empty: no budget is in their way.
   std::string explain(const QueueName& queue);
 
  private:
   friend Permit;
+  friend QueryPlace;
+  using QueryLine = std::pair<NamespaceNum, std::string>;
   void start(const Permit& permit, store::WriteBatch* batch);
   void cancel(const Permit& permit);
   void close(Seat* seat);
+  void leave(const QueryLine& line);
 
   // With the lock held.
   admission::QueueId id_of(const QueueName& queue) const;
@@ -115,6 +118,7 @@ class AdmissionDesk : public std::enable_shared_from_this<AdmissionDesk> {
   std::mutex mutex_;
   admission::Ledger ledger_;
   admission::Roster roster_;
+  absl::flat_hash_map<QueryLine, int64_t> queries_;  // that wait for a worker
   absl::flat_hash_map<QueueName, std::unique_ptr<Seat>> seats_;
   absl::flat_hash_map<const admission::Ledger::Queue*, std::vector<Seat*>> seats_of_;
 };
@@ -137,6 +141,20 @@ class Permit {
   std::shared_ptr<AdmissionDesk> desk_;
   AdmissionDesk::Seat* seat_;
   admission::Ledger::Grant grant_;
+};
+
+// A query's place among those that wait for a worker. It is free again when this goes.
+class QueryPlace {
+ public:
+  QueryPlace(std::shared_ptr<AdmissionDesk> desk, AdmissionDesk::QueryLine line)
+      : desk_(std::move(desk)), line_(std::move(line)) {}
+  QueryPlace(QueryPlace&& other) noexcept = default;
+  QueryPlace& operator=(QueryPlace&& other) noexcept;
+  ~QueryPlace();
+
+ private:
+  std::shared_ptr<AdmissionDesk> desk_;
+  AdmissionDesk::QueryLine line_;
 };
 
 }  // namespace fairlead::shard

@@ -161,9 +161,9 @@ TEST_F(AdmissionDeskTest, OperatorsSeeWhatIsUsed) {
   store::WriteBatch batch;
   take(*desk, kOrders).start(&batch);
   desk->seen(kOrders, "worker-1");
-  AdmissionDesk::Waiting waiting;
-  waiting.ready = {4, 0};
-  waiting.queries = 3;
+  const AdmissionDesk::Ready waiting = {4, 0};
+  std::vector<QueryPlace> queries;
+  for (int i = 0; i < 3; ++i) queries.push_back(*desk->place_query(kNs, "orders"));
   auto shown = desk->describe(kNs, "orders", waiting);
   EXPECT_EQ(shown.workflow_tasks.status, admission::Status::kAccepting);
   EXPECT_EQ(shown.workflow_tasks.active_workers, 1);
@@ -180,6 +180,39 @@ TEST_F(AdmissionDeskTest, OperatorsSeeWhatIsUsed) {
   shown = desk->describe(kNs, "orders", waiting);
   EXPECT_EQ(shown.workflow_tasks.status, admission::Status::kThrottled);
   EXPECT_NE(desk->explain(kOrders).find("2 of 2"), std::string::npos);
+}
+
+TEST_F(AdmissionDeskTest, AQueryGivesItsPlaceBackOnce) {
+  admission::Settings settings;
+  settings.queries_pending_max = 2;
+  auto desk = open_desk({});
+  desk->restored();
+  desk->set_policies(std::make_shared<admission::Policies>(settings));
+  auto first = desk->place_query(kNs, "orders");
+  auto second = desk->place_query(kNs, "orders");
+  ASSERT_TRUE(first.has_value() && second.has_value());
+  EXPECT_FALSE(desk->place_query(kNs, "orders").has_value());
+  EXPECT_TRUE(desk->place_query(kNs, "mails").has_value());
+  EXPECT_TRUE(desk->place_query(NamespaceNum(8), "orders").has_value());
+  EXPECT_EQ(desk->describe(kNs, "orders", {}).query_tasks.status, admission::Status::kFull);
+  *first = *std::move(second);
+  second.reset();
+  EXPECT_EQ(desk->describe(kNs, "orders", {}).query_tasks.pending, 1);
+  first.reset();
+  EXPECT_EQ(desk->describe(kNs, "orders", {}).query_tasks.pending, 0);
+}
+
+TEST_F(AdmissionDeskTest, ABudgetIsUnavailableUntilAllIsCounted) {
+  auto desk = open_desk({{Budget::kQueueLeases, 2}});
+  auto shown = desk->describe(kNs, "orders", {});
+  EXPECT_EQ(shown.workflow_tasks.status, admission::Status::kUnavailable);
+  EXPECT_EQ(shown.query_tasks.status, admission::Status::kUnavailable);
+  EXPECT_EQ(std::get<admission::Refusal>(desk->admit(kOrders)).cause,
+            admission::Refusal::Cause::kUnavailable);
+  desk->restored();
+  shown = desk->describe(kNs, "orders", {});
+  EXPECT_EQ(shown.workflow_tasks.status, admission::Status::kNoActiveWorkers);
+  EXPECT_EQ(shown.query_tasks.status, admission::Status::kAccepting);
 }
 
 }  // namespace

@@ -371,7 +371,7 @@ void Node::describe_admission(AdmissionRequest request, Reply<admission::Payload
   struct Gathering {
     AdmissionRequest request;
     std::mutex mutex;
-    AdmissionDesk::Waiting waiting;
+    AdmissionDesk::Ready ready{};
     size_t left = 0;
     Reply<admission::Payload> reply;
   };
@@ -388,17 +388,14 @@ void Node::describe_admission(AdmissionRequest request, Reply<admission::Payload
   for (const auto& queue : queues) {
     auto& owner = shard(shard_of_queue(queue.ns, queue.kind, queue.name));
     owner.executor().post([this, &owner, queue, gathering] {
-      owner.count_ready(
-          queue, [this, kind = queue.kind, gathering](absl::StatusOr<QueueHost::Ready> ready) {
-            std::unique_lock lock(gathering->mutex);
-            auto& waiting = gathering->waiting;
-            waiting.ready[kind == model::ACTIVITY_TASK ? 1 : 0] += ready->tasks;
-            waiting.queries += ready->queries;
-            if (--gathering->left > 0) return;
-            lock.unlock();
-            const auto& asked = gathering->request;
-            gathering->reply(desk_->describe(asked.ns, asked.queue, waiting));
-          });
+      owner.count_ready(queue, [this, kind = queue.kind, gathering](absl::StatusOr<int64_t> ready) {
+        std::unique_lock lock(gathering->mutex);
+        gathering->ready[kind == model::ACTIVITY_TASK ? 1 : 0] += *ready;
+        if (--gathering->left > 0) return;
+        lock.unlock();
+        const auto& asked = gathering->request;
+        gathering->reply(desk_->describe(asked.ns, asked.queue, gathering->ready));
+      });
     });
   }
 }

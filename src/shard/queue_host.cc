@@ -303,9 +303,9 @@ void QueueHost::cancel_poll(uint64_t number) { unpark(number); }
 bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
   auto& target = line(queue);
   if (!target.queries.empty()) {
-    const auto query = target.queries.front();
+    auto query = std::move(target.queries.front().query);
     target.queries.pop_front();
-    env_.dispatch_query(std::move(poll), queue, query);
+    env_.dispatch_query(std::move(poll), queue, std::move(query));
     return true;
   }
   auto& waiting = load(queue, target).tasks();
@@ -404,18 +404,18 @@ QueueHost::QueryOffer QueueHost::offer_query(const QueueAddress& queue, DirectQu
   if (queue.is_sticky() && !is_live(target)) return QueryOffer::kDead;
   if (auto poll = take_poll(queue)) {
     env_.dispatch_query(std::move(poll), queue, std::move(query));
-  } else if (ready(queue.normal_queue()).queries >= env_.desk->queries_pending_max()) {
-    return QueryOffer::kFull;
-  } else {
-    target.queries.push_back(std::move(query));
+    return QueryOffer::kTaken;
   }
+  auto place = env_.desk->place_query(queue.name.ns, std::string(shown_queue(queue.normal)));
+  if (!place.has_value()) return QueryOffer::kFull;
+  target.queries.push_back({std::move(query), *std::move(place)});
   return QueryOffer::kTaken;
 }
 
 void QueueHost::withdraw_query(const QueueAddress& queue, const std::string& id) {
   auto& queries = line(queue).queries;
   queries.erase(std::remove_if(queries.begin(), queries.end(),
-                               [&](const DirectQuery& query) { return query.id == id; }),
+                               [&](const WaitingQuery& waiting) { return waiting.query.id == id; }),
                 queries.end());
 }
 

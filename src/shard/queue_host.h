@@ -121,12 +121,8 @@ class QueueHost {
   absl::StatusOr<model::QueueRules> change_rules(const QueueAddress& queue, ChangeRules& request);
   KeysView list_keys(const QueueAddress& queue, const KeysRequest& request);
   QueueSummary summarize(const QueueAddress& queue);
-  // Tasks and queries that wait for a worker, on sticky queues too.
-  struct Ready {
-    int64_t tasks = 0;
-    int64_t queries = 0;
-  };
-  Ready ready(const QueueAddress& queue);
+  // Tasks that wait for a worker, on sticky queues too.
+  int64_t ready(const QueueAddress& queue);
   std::vector<queue::Waiting> tasks_of(const QueueAddress& queue, const std::string& key);
   void explain(const QueueAddress& queue, const queue::Place& place, Explanation* explanation);
   // Of the queues in use; of each the keys with most to do.
@@ -148,11 +144,15 @@ class QueueHost {
     TimeNs last_access = 0;
     std::optional<double> max_tasks_per_second;
   };
+  struct WaitingQuery {
+    DirectQuery query;
+    QueryPlace place;
+  };
   struct Line {
     std::unique_ptr<StoredQueue> stored;
     queue::Settings settings;
     absl::btree_set<uint64_t> polls;
-    std::deque<DirectQuery> queries;
+    std::deque<WaitingQuery> queries;
     TimeNs last_poll = 0;
     bool is_released = false;
     absl::btree_map<std::string, Poller> pollers;

@@ -90,8 +90,7 @@ QueueSummary QueueHost::summarize(const QueueAddress& queue) {
   return summary;
 }
 
-QueueHost::Ready QueueHost::ready(const QueueAddress& queue) {
-  Ready ready;
+int64_t QueueHost::ready(const QueueAddress& queue) {
   if (!families_.contains(queue.name)) {
     // A question is not a use: what nobody uses and has no rows stays unknown.
     bool has_rows = false;
@@ -100,14 +99,11 @@ QueueHost::Ready QueueHost::ready(const QueueAddress& queue) {
       has_rows = true;
       return false;
     });
-    if (!has_rows) return ready;
+    if (!has_rows) return 0;
   }
-  auto& owner = family(queue);
-  ready.tasks = tasks(queue).size();
-  ready.queries = static_cast<int64_t>(owner.normal.queries.size());
-  for (const auto& [name, line] : owner.sticky) {
-    if (line.stored != nullptr) ready.tasks += line.stored->tasks().size();
-    ready.queries += static_cast<int64_t>(line.queries.size());
+  int64_t ready = tasks(queue).size();
+  for (const auto& [name, line] : family(queue).sticky) {
+    if (line.stored != nullptr) ready += line.stored->tasks().size();
   }
   return ready;
 }

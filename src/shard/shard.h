@@ -129,7 +129,7 @@ class Shard {
   void describe_queue(QueueRef queue, Reply<QueueView> reply);
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply);
   // Of one kind of tasks: how many wait.
-  void count_ready(QueueRef queue, Reply<QueueHost::Ready> reply);
+  void count_ready(QueueRef queue, Reply<int64_t> reply);
   void look_again(const QueueName& queue);
   void list_keys(KeysRequest request, Reply<KeysView> reply);
   void list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary>> reply);

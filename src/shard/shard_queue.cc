@@ -31,7 +31,7 @@ void Shard::change_rules(ChangeRules request, Reply<model::QueueRules> reply) {
   });
 }
 
-void Shard::count_ready(QueueRef queue, Reply<QueueHost::Ready> reply) {
+void Shard::count_ready(QueueRef queue, Reply<int64_t> reply) {
   reply(queues_.ready(address_of(queue)));
 }
 

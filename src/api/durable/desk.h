@@ -14,6 +14,7 @@
 #include "api/durable/door.h"
 #include "api/durable/names.h"
 #include "base/random.h"
+#include "shard/admission_desk.h"
 
 namespace fairlead::durable {
 
@@ -63,10 +64,13 @@ struct HandedOut {
 struct QueryTask {
   std::string id;
   CallPtr caller;
+  NamespaceNum ns;
+  std::string queue;
   std::string queue_key;
   std::string task;  // members of the task that stay the same
   int attempt = 0;
   std::string owner;
+  std::optional<shard::QueryPlace> place;  // while no worker has it
   TimeNs lease_expires = 0;
   TimeNs deadline = 0;
   bool was_claimed = false;
@@ -180,6 +184,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   struct Asked;  // a query on its way to a worker
   void collect_query(std::shared_ptr<Asked> asked);
   void enqueue_query(QueryTask task);
+  void await_worker(QueryTask& task);
   void serve_queries(const std::string& queue_key);
   void give_query(QueryTask& task, const QueryPoll& poll);
   void end_query(const std::string& id);
@@ -191,7 +196,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void count_slots(NamespaceNum ns, const Worker& worker);
   std::string worker_key(const Call& call, const std::string& id) const;
   json::object queue_record(const std::string& ns, const std::string& queue,
-                            admission::Payload payload);
+                            const admission::Payload& payload);
   json::object worker_record(const std::string& ns, const Worker& worker) const;
   TimeNs now() { return engine_.now(); }
   std::string make_id() { return make_uuid(random_, now()); }

@@ -525,20 +525,6 @@ TEST(Door, EndsAQueryThatNobodyTakesOrAnswers) {
   EXPECT_EQ(taken->text("reason"), "query_worker_execution_timeout");
 }
 
-TEST(Door, BoundsTheQueriesThatWait) {
-  auto options = open_door();
-  options.queries_pending_max = 2;
-  World world(options);
-  world.start();
-  world.register_worker();
-  for (int i = 0; i < 2; ++i) {
-    EXPECT_FALSE(world.ask("POST", "/api/workflows/order-1/query/status")->is_there());
-  }
-  const auto refused = world.ask("POST", "/api/workflows/order-1/query/status");
-  EXPECT_EQ(refused->status(), 429);
-  EXPECT_EQ(refused->text("reason"), "query_task_queue_full");
-}
-
 // ---- commands ----------------------------------------------------------------------------------
 
 TEST(Door, RefusesACompletionAsAWhole) {

@@ -87,7 +87,11 @@ using AnswerPtr = std::shared_ptr<Answer>;
 
 class World {
  public:
-  explicit World(Options options = {}) : options_(std::move(options)) { open(); }
+  explicit World(Options options = {}, admission::Settings budgets = {})
+      : options_(std::move(options)),
+        policies_(std::make_shared<admission::Policies>(std::move(budgets))) {
+    open();
+  }
 
   // As after a crash: what is on disk is there, what was in memory is not.
   void restart() {
@@ -118,12 +122,19 @@ class World {
     return send(std::move(request));
   }
 
+  std::shared_ptr<const Request> last_request() const { return last_; }
   void hang_up() {
     door_->forget(last_);
     executor->run();
   }
 
   AnswerPtr send(std::shared_ptr<const Request> request) {
+    auto answer = post(std::move(request));
+    executor->run();
+    return answer;
+  }
+  // Sent, and nothing has been done about it yet.
+  AnswerPtr post(std::shared_ptr<const Request> request) {
     last_ = request;
     auto answer = std::make_shared<Answer>();
     door_->handle(std::move(request), [answer](Response response) {
@@ -133,7 +144,6 @@ class World {
       answer->body = parsed->as_object();
       answer->response = std::move(response);
     });
-    executor->run();
     return answer;
   }
 
@@ -215,6 +225,7 @@ class World {
     parts.executors = {executor.get()};
     shard::NodeOptions options;
     options.shards = 4;
+    options.policies = policies_;
     node_ = std::make_unique<shard::Node>(options, parts, Random(7));
     EXPECT_TRUE(node_->open().ok());
     workers_ = std::make_unique<shard::WorkerRows>(&store_, commits_.get());
@@ -224,6 +235,7 @@ class World {
   }
 
   const Options options_;
+  const std::shared_ptr<const admission::Policies> policies_;
   DurableCodec codec_;
   store::MemoryStore store_;
   std::unique_ptr<InstantCommitLog> commits_;

@@ -72,12 +72,6 @@ void Door::Impl::query(CallPtr call) {
           return refuse_query(caller, 409, "query_worker_unavailable",
                               "no worker that answers queries of this workflow is there");
         }
-        const auto pending = pending_queries_.find(queue_key_of(caller.ns->name(), queue));
-        if (pending != pending_queries_.end() &&
-            static_cast<int64_t>(pending->second.size()) >= options_.queries_pending_max) {
-          return refuse_query(caller, 429, "query_task_queue_full",
-                              "too many queries wait for the workers of this queue");
-        }
         collect_query(asked);
       }));
 }
@@ -134,6 +128,8 @@ void Door::Impl::collect_query(std::shared_ptr<Asked> asked) {
         QueryTask task;
         task.id = make_id();
         task.caller = asked->call;
+        task.ns = call.ns_num();
+        task.queue = queue;
         task.queue_key = queue_key_of(call.ns->name(), queue);
         task.task = members.take();
         task.deadline =
@@ -147,13 +143,27 @@ void Door::Impl::enqueue_query(QueryTask task) {
     return refuse_query(*task.caller, 503, "query_task_queue_unavailable",
                         "the server is stopping");
   }
-  const std::string id = task.id;
-  const std::string queue = task.queue_key;
-  const TimeNs deadline = task.deadline;
-  queries_[id] = std::move(task);
-  pending_queries_[queue].push_back(id);
-  watch_query(id, deadline);
-  serve_queries(queue);
+  auto& kept = queries_[task.id];
+  kept = std::move(task);
+  watch_query(kept.id, kept.deadline);
+  await_worker(kept);
+}
+
+// A worker that waits takes the query; else the query waits for one, if it may. One that comes back
+// from a worker goes first.
+void Door::Impl::await_worker(QueryTask& task) {
+  const auto polls = query_polls_.find(task.queue_key);
+  const bool is_awaited = polls != query_polls_.end() && !polls->second.empty();
+  if (!is_awaited) task.place = engine_.admission().place_query(task.ns, task.queue);
+  if (!is_awaited && !task.place.has_value()) {
+    const auto caller = task.caller;
+    end_query(std::string(task.id));
+    return refuse_query(*caller, 429, "query_task_queue_full",
+                        "too many queries wait for the workers of this queue");
+  }
+  auto& pending = pending_queries_[task.queue_key];
+  pending.insert(task.was_claimed ? pending.begin() : pending.end(), task.id);
+  serve_queries(std::string(task.queue_key));
 }
 
 // Looks again at the query when its caller's patience, or a lease, is over.
@@ -174,8 +184,7 @@ void Door::Impl::watch_query(const std::string& id, TimeNs at) {
     }
     if (!query.owner.empty() && query.lease_expires <= self->now()) {
       query.owner.clear();
-      self->pending_queries_[query.queue_key].push_front(id);
-      self->serve_queries(query.queue_key);
+      self->await_worker(query);
     }
   });
 }
@@ -206,6 +215,7 @@ void Door::Impl::serve_queries(const std::string& queue_key) {
 void Door::Impl::give_query(QueryTask& task, const QueryPoll& poll) {
   ++task.attempt;
   task.was_claimed = true;
+  task.place.reset();
   task.owner = text_of(poll.call->body, "worker_id");
   const DurationNs lease =
       options_.query_lease > 0 ? options_.query_lease : options_.workflow_lease;

@@ -20,13 +20,7 @@ json::object counts_of(const admission::TaskSection& tasks) {
 
 // The queue's record without what only a closer look shows.
 json::object Door::Impl::queue_record(const std::string& ns, const std::string& queue,
-                                      admission::Payload payload) {
-  const auto pending = pending_queries_.find(absl::StrCat(ns, "\n", queue));
-  const auto waiting = pending == pending_queries_.end() ? 0 : pending->second.size();
-  auto& queries = payload.query_tasks;
-  queries =
-      admission::make_section(queries.pending_max, queries.pending + static_cast<int64_t>(waiting),
-                              queries.is_lock_supported);
+                                      const admission::Payload& payload) {
   int64_t active = 0;
   int64_t stale = 0;
   for (const auto& [key, worker] : workers_) {
@@ -53,7 +47,7 @@ void Door::Impl::describe_queue(CallPtr call) {
       here<admission::Payload>([this, call, queue](absl::StatusOr<admission::Payload> payload) {
         if (!payload.ok()) return call->refuse(payload.status());
         const std::string& ns = call->ns->name();
-        auto record = queue_record(ns, queue, *std::move(payload));
+        auto record = queue_record(ns, queue, *payload);
         record["namespace"] = ns;
         std::vector<std::tuple<bool, std::string, json::object>> pollers;
         for (const auto& [key, worker] : workers_) {
@@ -106,7 +100,7 @@ void Door::Impl::list_queues(CallPtr call) {
                   here<admission::Payload>(
                       [this, ns, name, shown, finish](absl::StatusOr<admission::Payload> payload) {
                         if (payload.ok()) {
-                          shown->queues[name] = queue_record(ns, name, *std::move(payload));
+                          shown->queues[name] = queue_record(ns, name, *payload);
                         }
                         if (--shown->left == 0) finish();
                       }));

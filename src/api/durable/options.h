@@ -32,7 +32,6 @@ struct Options {
   int64_t memo_bytes_max = 262'144;
   int64_t operation_name_bytes_max = 256;
   int64_t command_batch_max = 1000;
-  int64_t queries_pending_max = 1024;
   uint64_t seed = 1;
 
   DurationNs stale_after() const {
