@@ -131,3 +131,20 @@ def test_what_is_not_built_says_so(control):
         answer = control.get(path)
         assert (answer.status_code, answer.json()["reason"]) == (501, "not_implemented")
     assert control.get("/nonsense").json()["reason"] == "not_found"
+
+
+def test_three_tenants_are_served_five_to_three_to_two(control, worker):
+    weights = {"a": 5, "b": 3, "c": 2}
+    for key, weight in weights.items():
+        for _ in range(20):
+            start(control, worker, memo={"tenant": key},
+                  priority={"fairness_key": key, "fairness_weight": weight})
+    served = dict.fromkeys(weights, 0)
+    for dispatched in range(1, 31):
+        task = poll(worker)
+        about = control.get(f"/workflows/{task['workflow_id']}").json()
+        assert about["priority"]["fairness_weight"] == weights[about["memo"]["tenant"]]
+        served[about["priority"]["fairness_key"]] += 1
+        for key, weight in weights.items():
+            assert abs(10 * served[key] - weight * dispatched) <= 10, (key, dispatched)
+    assert served == {"a": 15, "b": 9, "c": 6}

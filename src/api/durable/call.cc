@@ -112,6 +112,7 @@ void Call::send(int status, json::object body_out, std::string_view raw) {
   is_answered_ = true;
   Response response;
   response.status = status;
+  response.headers = std::move(headers);
   if (plane == Plane::kWorker) {
     body_out["protocol_version"] = kProtocolVersion;
     body_out["server_capabilities"] = server_capabilities();

@@ -42,6 +42,7 @@ class Call {
   std::vector<std::string> args;  // the path's variable parts, decoded
   json::object body;
   shard::NamespacePtr ns;
+  std::vector<std::pair<std::string, std::string>> headers;  // of the answer
 
   NamespaceNum ns_num() const { return NamespaceNum(ns->num()); }
   const std::string& arg(size_t index) const { return args.at(index); }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/durable/avro.h"
 #include "api/durable/json.h"
+#include "api/durable/priority.h"
 #include "base/assert.h"
 #include "base/wire.h"
 
@@ -149,6 +150,9 @@ void put_started(const model::Event& event, Members* out) {
   out->put("execution_timeout_seconds", seconds_or_null(started.execution_timeout_ns()));
   out->put("run_timeout_seconds", seconds_or_null(started.run_timeout_ns()));
   out->put("execution_deadline_at", time_or_null(started.execution_expiration_ns()));
+  if (started.priority().ByteSizeLong() > 0) {
+    out->put("priority", priority_record(started.priority()));
+  }
   if (!started.continued_run_id().empty()) {
     out->put("continued_from_run_id", started.continued_run_id());
   }

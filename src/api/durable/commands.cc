@@ -7,6 +7,7 @@
 #include "api/durable/avro.h"
 #include "api/durable/names.h"
 #include "api/durable/payloads.h"
+#include "api/durable/priority.h"
 
 namespace fairlead::durable {
 
@@ -156,6 +157,11 @@ class CommandReader {
     return true;
   }
 
+  bool priority(model::Priority* asked) {
+    const auto fault = read_priority(command_, asked);
+    return !fault.has_value() || refuse(fault->field, fault->text);
+  }
+
   bool schedule_activity() {
     model::Event draft;
     draft.set_kind(model::ACTIVITY_SCHEDULED);
@@ -175,7 +181,7 @@ class CommandReader {
     if (!duration("schedule_to_close_timeout", &to_close) ||
         !duration("schedule_to_start_timeout", &to_start) ||
         !duration("start_to_close_timeout", &attempt) ||
-        !duration("heartbeat_timeout", &heartbeat) ||
+        !duration("heartbeat_timeout", &heartbeat) || !priority(activity->mutable_priority()) ||
         !retry_policy(activity->mutable_retry_policy())) {
       return false;
     }
@@ -209,6 +215,9 @@ class CommandReader {
     door.put("payload_codec", "avro");
     if (!arguments.empty()) door.put_raw("arguments", arguments);
     if (const auto* policy = member(command_, "retry_policy")) door.put("retry_policy", *policy);
+    if (activity->priority().ByteSizeLong() > 0) {
+      door.put("priority", priority_record(activity->priority()));
+    }
     draft.set_door(door.take());
     drafts_.push_back(std::move(draft));
     return true;
@@ -241,7 +250,7 @@ class CommandReader {
     DurationNs run = 0;
     if (!required("workflow_type", &type) || !payload("arguments", &arguments) ||
         !duration("execution_timeout_seconds", &execution) ||
-        !duration("run_timeout_seconds", &run)) {
+        !duration("run_timeout_seconds", &run) || !priority(child->mutable_priority())) {
       return false;
     }
     if (run > 0 && execution > 0 && run > execution) {

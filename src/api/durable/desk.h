@@ -13,6 +13,7 @@
 #include "api/durable/call.h"
 #include "api/durable/door.h"
 #include "api/durable/names.h"
+#include "api/durable/openapi.h"
 #include "base/random.h"
 #include "shard/admission_desk.h"
 
@@ -100,17 +101,19 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void close();
   Executor& executor() { return executor_; }
 
- private:
   using Handler = void (Impl::*)(CallPtr);
   struct Route {
     std::string_view method;
-    std::string_view path;  // "workflows/{}/signal/{}"
+    std::string_view path;  // "workflows/{workflow_id}/signal/{signal_name}"
     Plane plane;
     std::string_view roles;  // one letter each: w, o, a
     Handler handler;
-    Operation operation = {};
+    Operation operation;
+    RouteDoc doc;
   };
   static const std::vector<Route>& routes();
+
+ private:
   const Route* find_route(const Call& call, std::vector<std::string>* args, std::string* allowed);
   // False if the call was refused.
   bool check_body(Call& call, const Route* route);
@@ -122,6 +125,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void health(CallPtr call);
   void ready(CallPtr call);
   void cluster_info(CallPtr call);
+  void openapi(CallPtr call);
   void not_built(CallPtr call);
 
   // Runs, as clients see them.

@@ -24,10 +24,6 @@ bool equal_secrets(std::string_view a, std::string_view b) {
   return difference == 0 && !a.empty();
 }
 
-std::string_view role_name(char role) {
-  return role == 'w' ? "worker" : role == 'o' ? "operator" : "admin";
-}
-
 bool is_json_type(std::string_view type) {
   type = type.substr(0, type.find(';'));
   const std::string media = absl::AsciiStrToLower(std::string(type));
@@ -58,90 +54,6 @@ void Door::close() {
   impl_->executor().post([impl = impl_] { impl->close(); });
 }
 
-const std::vector<Door::Impl::Route>& Door::Impl::routes() {
-  using enum Plane;
-  static const std::vector<Route> kRoutes = {
-      {"GET", "health", kOpen, "", &Impl::health},
-      {"GET", "ready", kOpen, "", &Impl::ready},
-      {"GET", "cluster/info", kDiscovery, "woa", &Impl::cluster_info},
-
-      {"POST", "workflows", kControl, "oa", &Impl::start, {"start", ""}},
-      {"GET", "workflows", kControl, "oa", &Impl::not_built, {"list", ""}},
-      {"GET", "workflows/{}", kControl, "oa", &Impl::describe, {"describe", ""}},
-      {"GET", "workflows/{}/runs", kControl, "oa", &Impl::list_runs, {"list_runs", ""}},
-      {"GET", "workflows/{}/runs/{}", kControl, "oa", &Impl::describe, {"describe_run", ""}},
-      {"GET", "workflows/{}/runs/{}/history", kControl, "oa", &Impl::read_history, {"history", ""}},
-      {"POST", "workflows/{}/signal/{}", kControl, "oa", &Impl::signal, {"signal", "signal_name"}},
-      {"POST",
-       "workflows/{}/runs/{}/signal/{}",
-       kControl,
-       "oa",
-       &Impl::signal,
-       {"signal", "signal_name"}},
-      {"POST", "workflows/{}/query/{}", kControl, "oa", &Impl::query, {"query", "query_name"}},
-      {"POST",
-       "workflows/{}/runs/{}/query/{}",
-       kControl,
-       "oa",
-       &Impl::query,
-       {"query", "query_name"}},
-      {"POST", "workflows/{}/update/{}", kControl, "oa", &Impl::update, {"update", "update_name"}},
-      {"POST",
-       "workflows/{}/runs/{}/update/{}",
-       kControl,
-       "oa",
-       &Impl::update,
-       {"update", "update_name"}},
-      {"POST", "workflows/{}/cancel", kControl, "oa", &Impl::cancel, {"cancel", ""}},
-      {"POST", "workflows/{}/runs/{}/cancel", kControl, "oa", &Impl::cancel, {"cancel", ""}},
-      {"POST", "workflows/{}/terminate", kControl, "oa", &Impl::terminate, {"terminate", ""}},
-      {"POST",
-       "workflows/{}/runs/{}/terminate",
-       kControl,
-       "oa",
-       &Impl::terminate,
-       {"terminate", ""}},
-      {"POST", "workflows/{}/repair", kControl, "oa", &Impl::repair, {"repair", ""}},
-
-      {"GET", "workers", kControl, "oa", &Impl::list_workers},
-      {"GET", "workers/{}", kControl, "oa", &Impl::describe_worker},
-      {"DELETE", "workers/{}", kControl, "a", &Impl::deregister_worker},
-      {"GET", "task-queues", kControl, "oa", &Impl::list_queues},
-      {"GET", "task-queues/{}", kControl, "oa", &Impl::describe_queue},
-      {"GET", "namespaces", kControl, "oa", &Impl::list_namespaces},
-      {"POST", "namespaces", kControl, "a", &Impl::create_namespace},
-      {"GET", "namespaces/{}", kControl, "oa", &Impl::describe_namespace},
-      {"PUT", "namespaces/{}", kControl, "a", &Impl::update_namespace},
-
-      {"POST", "worker/register", kWorker, "w", &Impl::register_worker},
-      {"POST", "worker/heartbeat", kWorker, "w", &Impl::heartbeat_worker},
-      {"DELETE", "worker/registrations/{}", kWorker, "w", &Impl::deregister_worker},
-      {"POST", "worker/workflow-tasks/poll", kWorker, "w", &Impl::poll_workflow_task},
-      {"POST", "worker/workflow-tasks/{}/history", kWorker, "w", &Impl::task_history},
-      {"POST", "worker/workflow-tasks/{}/complete", kWorker, "w", &Impl::complete_task},
-      {"POST", "worker/workflow-tasks/{}/fail", kWorker, "w", &Impl::fail_task},
-      {"POST", "worker/workflow-tasks/{}/heartbeat", kWorker, "w", &Impl::heartbeat_task},
-      {"POST", "worker/activity-tasks/poll", kWorker, "w", &Impl::poll_activity_task},
-      {"POST", "worker/activity-tasks/{}/complete", kWorker, "w", &Impl::complete_activity},
-      {"POST", "worker/activity-tasks/{}/fail", kWorker, "w", &Impl::fail_activity},
-      {"POST", "worker/activity-tasks/{}/heartbeat", kWorker, "w", &Impl::heartbeat_activity},
-      {"POST", "worker/query-tasks/poll", kWorker, "w", &Impl::poll_query_task},
-      {"POST", "worker/query-tasks/{}/complete", kWorker, "w", &Impl::complete_query},
-      {"POST", "worker/query-tasks/{}/fail", kWorker, "w", &Impl::fail_query},
-
-      // What the API has and this server has not: it says so instead of pretending.
-      {"GET", "schedules", kControl, "oa", &Impl::not_built},
-      {"POST", "schedules", kControl, "oa", &Impl::not_built},
-      {"GET", "search-attributes", kControl, "oa", &Impl::not_built},
-      {"POST", "search-attributes", kControl, "oa", &Impl::not_built},
-      {"POST", "activities", kControl, "oa", &Impl::not_built},
-      {"GET", "activities", kControl, "oa", &Impl::not_built},
-      {"POST", "workflows/{}/archive", kControl, "oa", &Impl::not_built, {"archive", ""}},
-      {"POST", "worker/sessions", kWorker, "w", &Impl::not_built},
-  };
-  return kRoutes;
-}
-
 const Door::Impl::Route* Door::Impl::find_route(const Call& call, std::vector<std::string>* args,
                                                 std::string* allowed) {
   std::string_view path = call.request->path;
@@ -154,7 +66,7 @@ const Door::Impl::Route* Door::Impl::find_route(const Call& call, std::vector<st
     std::vector<std::string> found;
     bool matches = true;
     for (size_t i = 0; i < parts.size() && matches; ++i) {
-      if (pattern[i] == "{}") {
+      if (absl::StartsWith(pattern[i], "{")) {
         found.push_back(percent_decoded(parts[i]));
         matches = !found.back().empty() && is_utf8(found.back());
       } else {
@@ -184,6 +96,7 @@ void Door::Impl::serve(CallPtr call) {
       return call->refuse(404, "not_found",
                           absl::StrCat("nothing at ", printable(call->request->path)));
     }
+    call->headers.emplace_back("Allow", allowed);
     return call->refuse(405, "method_not_allowed",
                         absl::StrCat(call->request->path, " takes ", allowed));
   }

@@ -53,6 +53,8 @@ class Door {
   void handle(std::shared_ptr<const Request> request, Respond respond);
   // The client of a request that was not answered yet is gone. From any thread.
   void forget(std::shared_ptr<const Request> request);
+  // The API's description: an OpenAPI document of every route, as the members of an object.
+  static std::string openapi(const std::string& version);
   // Answers the queries and polls that wait here. Later ones are answered at once.
   void close();
 

@@ -120,6 +120,9 @@ TEST(Door, RefusesWhatItCannotRead) {
     return world.send(std::move(request));
   };
   EXPECT_EQ(send("{", "application/json")->text("reason"), "malformed_json");
+  EXPECT_EQ(send(R"({"workflow_type":"x","memo":{"a":1e400}})", "application/json")->text("reason"),
+            "malformed_json")
+      << "it would be written as Infinity, which is not JSON";
   EXPECT_EQ(send("{}", "text/plain")->text("reason"), "unsupported_media_type");
   EXPECT_EQ(send(std::string(3 << 20, ' '), "application/json")->text("reason"),
             "payload_too_large");

@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_split.h"
 #include "api/durable/avro.h"
 #include "api/durable/codec.h"
 #include "api/durable/door.h"
@@ -85,6 +87,24 @@ struct Answer {
 };
 using AnswerPtr = std::shared_ptr<Answer>;
 
+// What the API's description says about the statuses of a route; null: it does not know the path or
+// the method.
+inline const json::object* documented(const std::string& method, const std::string& path) {
+  static const json::object kApi = object_of(Door::openapi("0"));
+  const std::vector<std::string> parts = absl::StrSplit(path, '/');
+  for (const auto& entry : kApi.at("paths").as_object()) {
+    const std::vector<std::string> pattern = absl::StrSplit(to_std(entry.key()), '/');
+    bool matches = pattern.size() == parts.size();
+    for (size_t i = 0; i < parts.size() && matches; ++i) {
+      matches = pattern[i].starts_with('{') ? !parts[i].empty() : pattern[i] == parts[i];
+    }
+    if (!matches) continue;
+    const auto* route = entry.value().as_object().if_contains(absl::AsciiStrToLower(method));
+    if (route != nullptr) return &route->as_object().at("responses").as_object();
+  }
+  return nullptr;
+}
+
 class World {
  public:
   explicit World(Options options = {}, admission::Settings budgets = {})
@@ -137,8 +157,17 @@ class World {
   AnswerPtr post(std::shared_ptr<const Request> request) {
     last_ = request;
     auto answer = std::make_shared<Answer>();
-    door_->handle(std::move(request), [answer](Response response) {
+    const std::string method = request->method;
+    const std::string path = request->path;
+    door_->handle(std::move(request), [answer, method, path](Response response) {
       ASSERT_FALSE(answer->response.has_value()) << "answered twice";
+      // Whatever a test provokes, the description of the API must have foreseen it.
+      if (const auto* statuses = documented(method, path)) {
+        EXPECT_TRUE(statuses->contains(std::to_string(response.status)))
+            << method << " " << path << " answers an undocumented " << response.status;
+      } else {
+        EXPECT_TRUE(response.status >= 400) << method << " " << path << " is not documented";
+      }
       auto parsed = parse_json(response.body);
       ASSERT_TRUE(parsed.has_value() && parsed->is_object()) << response.body;
       answer->body = parsed->as_object();

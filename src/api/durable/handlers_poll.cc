@@ -7,6 +7,7 @@
 #include "absl/strings/str_split.h"
 #include "api/durable/codec.h"
 #include "api/durable/desk.h"
+#include "api/durable/priority.h"
 
 namespace fairlead::durable {
 
@@ -236,6 +237,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask&
                    {"lease_owner", text_of(call.body, "worker_id")},
                    {"lease_expires_at", format_time(expires)},
                    {"deadlines", std::move(deadlines)},
+                   {"priority", priority_record(task.priority)},
                    {"idempotency_key", token.activity_id}};
   const auto event = parse_json(join_events(task.scheduled_event, 1).joined);
   if (event.has_value() && event->is_object()) {

@@ -1,7 +1,5 @@
 // Starting runs and looking at them.
 
-#include <algorithm>
-
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -9,6 +7,7 @@
 #include "api/durable/codec.h"
 #include "api/durable/desk.h"
 #include "api/durable/payloads.h"
+#include "api/durable/priority.h"
 #include "api/durable/run_status.h"
 #include "base/error.h"
 
@@ -34,32 +33,6 @@ bool read_seconds(Call& call, const char* field, DurationNs* duration) {
     return false;
   }
   *duration = *seconds * kSecond;
-  return true;
-}
-
-bool read_priority(Call& call, model::Priority* priority) {
-  const json::object* given = &call.body;
-  if (const auto* nested = member(call.body, "priority");
-      nested != nullptr && nested->is_object()) {
-    given = &nested->as_object();
-    if (const auto key = integer_of(*given, "priority_key")) {
-      priority->set_priority_key(static_cast<int32_t>(std::clamp<int64_t>(*key, 1, 5)));
-    }
-  } else if (const auto key = integer_of(call.body, "priority")) {
-    priority->set_priority_key(static_cast<int32_t>(std::clamp<int64_t>(*key, 1, 5)));
-  }
-  priority->set_fairness_key(text_of(*given, "fairness_key"));
-  if (priority->fairness_key().size() > 64) {
-    call.invalid("fairness_key", "fairness_key must not be longer than 64 bytes");
-    return false;
-  }
-  if (const auto* weight = member(*given, "fairness_weight"); weight != nullptr) {
-    if (!weight->is_number() || !(weight->to_number<double>() > 0)) {
-      call.invalid("fairness_weight", "fairness_weight must be a number above 0");
-      return false;
-    }
-    priority->set_fairness_weight(weight->to_number<float>());
-  }
   return true;
 }
 
@@ -145,6 +118,7 @@ json::object record_of(const Call& call, const model::RunState& run, bool is_cur
   record["wait_kind"] = run.durable().waits_size() > 0 ? json::value("condition") : json::value();
   record["wait_reason"] = nullptr;
   if (run.durable().is_parked()) record["blocked_reason"] = run.durable().parked_reason();
+  record["priority"] = priority_record(run.priority());
   record["memo"] = memo_of(run);
   record["search_attributes"] = attributes_of(run);
   record["actions"] = {{"can_signal", is_open},    {"can_query", true},
@@ -200,10 +174,12 @@ void Door::Impl::start(CallPtr call) {
   start.task_timeout = options_.workflow_lease;
   if (!read_seconds(*call, "execution_timeout_seconds", &start.execution_timeout) ||
       !read_seconds(*call, "run_timeout_seconds", &start.run_timeout) ||
-      !read_priority(*call, &start.priority) ||
       !read_memo(*call, options_.memo_bytes_max, &start) ||
       !read_search_attributes(*call, &start)) {
     return;
+  }
+  if (const auto fault = read_priority(body, &start.priority)) {
+    return call->invalid(fault->field, fault->text);
   }
   const std::string business_key = text_of(body, "business_key");
   Members accepted;

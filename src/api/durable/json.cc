@@ -1,6 +1,7 @@
 #include "api/durable/json.h"
 
-#include <charconv>
+#include <algorithm>
+#include <cmath>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -38,13 +39,30 @@ Members& Members::put_raw(std::string_view name, std::string_view value) {
   return *this;
 }
 
+namespace {
+
+// The parser takes 1e400 for infinity, which cannot be written again.
+bool is_writable(const json::value& value) {
+  if (value.is_double()) return std::isfinite(value.as_double());
+  if (value.is_array()) {
+    return std::all_of(value.as_array().begin(), value.as_array().end(), is_writable);
+  }
+  if (!value.is_object()) return true;
+  return std::all_of(value.as_object().begin(), value.as_object().end(),
+                     [](const auto& entry) { return is_writable(entry.value()); });
+}
+
+}  // namespace
+
 std::optional<json::value> parse_json(std::string_view text, std::string* error) {
   json::error_code failed;
   json::parse_options options;
   options.max_depth = 64;
   json::value value = json::parse(to_json(text), failed, {}, options);
-  if (!failed) return value;
-  if (error != nullptr) *error = failed.message();
+  const bool is_fine = !failed && is_writable(value);
+  if (is_fine) return value;
+  if (error != nullptr)
+    *error = failed ? failed.message() : "a number is beyond what a double holds";
   return std::nullopt;
 }
 
