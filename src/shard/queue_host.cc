@@ -352,7 +352,7 @@ void QueueHost::remember_poller(Line& line, const PollRequest& request) {
   const TimeNs now = env_.clock->now();
   const auto& asked = request.max_tasks_per_second;
   if (line.pollers.size() < kPollersMax || line.pollers.contains(request.identity)) {
-    line.pollers[request.identity] = {now, asked};
+    line.pollers[request.identity] = {now, asked, request.about};
   }
   if (request.kind != model::ACTIVITY_TASK) return;
   if (asked.has_value()) {

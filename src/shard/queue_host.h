@@ -143,6 +143,7 @@ class QueueHost {
   struct Poller {
     TimeNs last_access = 0;
     std::optional<double> max_tasks_per_second;
+    std::string about;
   };
   struct WaitingQuery {
     DirectQuery query;

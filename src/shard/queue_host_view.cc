@@ -14,7 +14,8 @@ QueueView QueueHost::describe(const QueueAddress& queue) {
   auto& waiting = load(queue, owner).tasks();
   QueueView view;
   for (const auto& [identity, poller] : owner.pollers) {
-    view.pollers.push_back({identity, poller.last_access, poller.max_tasks_per_second});
+    view.pollers.push_back(
+        {identity, poller.last_access, poller.max_tasks_per_second, poller.about});
   }
   for (uint32_t level = 1; level <= queue::kLevels; ++level) {
     view.levels[level - 1] = waiting.level_view(level, now);

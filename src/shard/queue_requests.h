@@ -23,6 +23,7 @@ struct PollerView {
   std::string identity;
   TimeNs last_access_ns = 0;
   std::optional<double> max_tasks_per_second;  // that its last poll asked for
+  std::string about;                           // as its last poll said
 };
 
 struct QueueView {

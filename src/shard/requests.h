@@ -188,6 +188,7 @@ struct PollRequest {
   std::string worker_instance_key;
   TimeNs hold_until = 0;                       // then an empty answer
   std::optional<double> max_tasks_per_second;  // of activities: the limit that the worker asks for
+  std::string about;  // the worker, in its door's words: kept for whoever describes the queue
 };
 
 // Names a parked poll so that it can be withdrawn.

@@ -36,6 +36,9 @@ absl::StatusOr<shard::PollRequest> read_poll(Service& service, const Request& re
   FL_TRY(check_task_queue(request.has_task_queue() ? &request.task_queue() : nullptr, id_max));
   FL_TRY(check_length(request.identity(), "Identity", id_max));
   FL_TRY(check_length(request.worker_instance_key(), "WorkerInstanceKey", id_max));
+  FL_TRY(check_length(request.worker_version_capabilities().build_id(), "BuildId", id_max));
+  FL_TRY(check_length(request.deployment_options().build_id(), "BuildId", id_max));
+  FL_TRY(check_length(request.deployment_options().deployment_name(), "DeploymentName", id_max));
   FL_TRY(check_unversioned(request));
   shard::PollRequest poll;
   FL_TRY_ASSIGN(poll.hold_until,
@@ -49,6 +52,16 @@ absl::StatusOr<shard::PollRequest> read_poll(Service& service, const Request& re
   }
   poll.identity = request.identity();
   poll.worker_instance_key = request.worker_instance_key();
+  if (request.has_worker_version_capabilities() || request.has_deployment_options()) {
+    temporal::api::taskqueue::v1::PollerInfo about;
+    if (request.has_worker_version_capabilities()) {
+      *about.mutable_worker_version_capabilities() = request.worker_version_capabilities();
+    }
+    if (request.has_deployment_options()) {
+      *about.mutable_deployment_options() = request.deployment_options();
+    }
+    poll.about = about.SerializeAsString();
+  }
   return poll;
 }
 

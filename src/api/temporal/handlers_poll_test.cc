@@ -48,6 +48,22 @@ TEST_F(PollTest, SaysWhoPollsWhatAndForHowLong) {
   EXPECT_LE(engine.activity_polls.requests[0].hold_until, kNow + 60 * kSecond);
 }
 
+// Tools show which build of a program its workers run.
+TEST_F(PollTest, KeepsWhatTheWorkerSaysOfItsBuild) {
+  auto request = valid();
+  request.mutable_worker_version_capabilities()->set_build_id("b1");
+  request.mutable_deployment_options()->set_deployment_name("shop");
+  call("PollWorkflowTaskQueue", request);
+  temporal::api::taskqueue::v1::PollerInfo about;
+  ASSERT_TRUE(about.ParseFromString(engine.workflow_polls.requests.at(0).about));
+  expect_same(about, from_text<temporal::api::taskqueue::v1::PollerInfo>(R"(
+      worker_version_capabilities { build_id: "b1" }
+      deployment_options { deployment_name: "shop" })"));
+
+  request.mutable_worker_version_capabilities()->set_build_id(std::string(1001, 'b'));
+  EXPECT_EQ(call("PollWorkflowTaskQueue", request)->status.code, kInvalidArgument);
+}
+
 // Workers that started together would otherwise come back together, every minute, for ever.
 TEST_F(PollTest, HoldsDiffer) {
   call("PollActivityTaskQueue", valid_activity());

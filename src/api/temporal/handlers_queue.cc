@@ -97,6 +97,7 @@ absl::StatusOr<std::vector<TaskQueueType>> read_types(const DescribeTaskQueueReq
 void write_pollers(const QueueView& view, google::protobuf::RepeatedPtrField<PollerInfo>& pollers) {
   for (const auto& poller : view.pollers) {
     auto& info = *pollers.Add();
+    (void)info.ParseFromString(poller.about);  // our own bytes
     info.set_identity(poller.identity);
     *info.mutable_last_access_time() = TimeUtil::NanosecondsToTimestamp(poller.last_access_ns);
     info.set_rate_per_second(poller.max_tasks_per_second.value_or(kUnlimitedPerSecond));

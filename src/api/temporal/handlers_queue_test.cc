@@ -30,9 +30,13 @@ class QueueTest : public ServiceTest {
   // Somebody works here, and not as fast as tasks come in.
   static QueueView busy() {
     QueueView view;
-    view.pollers = {
-        {.identity = "w1", .last_access_ns = 90 * kSecond},
-        {.identity = "w2", .last_access_ns = 91 * kSecond, .max_tasks_per_second = 7.5}};
+    view.pollers = {{.identity = "w1", .last_access_ns = 90 * kSecond},
+                    {.identity = "w2",
+                     .last_access_ns = 91 * kSecond,
+                     .max_tasks_per_second = 7.5,
+                     .about = from_text<temporal::api::taskqueue::v1::PollerInfo>(
+                                  R"(worker_version_capabilities { build_id: "b1" })")
+                                  .SerializeAsString()}};
     view.levels[0] = {.waiting = 2, .oldest_ns = kNow - 3 * kSecond, .added_per_second = 1.5};
     view.levels[3] = {.waiting = 5,
                       .oldest_ns = kNow - 1500 * kMillisecond,
@@ -70,7 +74,8 @@ TEST_F(QueueTest, ABusyQueueWithEverything) {
   expect_same(describe("report_stats: true include_task_queue_status: true"),
               from_text<DescribeTaskQueueResponse>(R"(
       pollers { identity: "w1" last_access_time { seconds: 90 } rate_per_second: 100000 }
-      pollers { identity: "w2" last_access_time { seconds: 91 } rate_per_second: 7.5 }
+      pollers { identity: "w2" last_access_time { seconds: 91 } rate_per_second: 7.5
+          worker_version_capabilities { build_id: "b1" } }
       stats { approximate_backlog_count: 7 approximate_backlog_age { seconds: 3 }
               tasks_add_rate: 3.5 tasks_dispatch_rate: 0.75 rate_limiting_active: true }
       stats_by_priority_key { key: 1 value {
@@ -164,7 +169,8 @@ TEST_F(QueueTest, EnhancedModeShowsTheQueuesOfAName) {
       versions_info { key: "" value {
         types_info { key: 2 value {
           pollers { identity: "w1" last_access_time { seconds: 90 } rate_per_second: 100000 }
-          pollers { identity: "w2" last_access_time { seconds: 91 } rate_per_second: 7.5 }
+          pollers { identity: "w2" last_access_time { seconds: 91 } rate_per_second: 7.5
+          worker_version_capabilities { build_id: "b1" } }
           stats { approximate_backlog_count: 7 approximate_backlog_age { seconds: 3 }
                   tasks_add_rate: 3.5 tasks_dispatch_rate: 0.75 rate_limiting_active: true } } }
         types_info { key: 3 value { stats { approximate_backlog_age {} } } } } })"));
