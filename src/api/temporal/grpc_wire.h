@@ -12,7 +12,6 @@
 namespace fairlead::api {
 
 // gRPC's codes, where the transport itself has something to say.
-inline constexpr int kDeadlineExceeded = 4;
 inline constexpr int kResourceExhausted = 8;
 inline constexpr int kUnimplemented = 12;
 inline constexpr int kInternal = 13;
