@@ -10,7 +10,6 @@ using namespace temporal::api::workflowservice::v1;
 namespace {
 
 constexpr int kForEver = 1'000'000;
-constexpr int kFailedPrecondition = 9;
 
 template <typename Request, typename Errand>
 Request naming(const Errand& errand) {
