@@ -111,6 +111,15 @@ absl::Status workflow_already_started(std::string_view message, std::string_view
               {start_request_id, run_id, first_run_id});
 }
 
+absl::Status standalone_not_found(std::string_view activity_id) {
+  return not_found(absl::StrCat("activity not found for ID: ", to_absl(activity_id)));
+}
+
+absl::Status activity_already_started(std::string_view start_request_id, std::string_view run_id) {
+  return make(StatusCode::kAlreadyExists, "activity execution already started",
+              ErrorKind::kActivityAlreadyStarted, {start_request_id, run_id});
+}
+
 absl::Status query_failed(std::string_view message, std::string_view failure) {
   return make(StatusCode::kInvalidArgument, message, ErrorKind::kQueryFailed, {failure});
 }

@@ -25,7 +25,8 @@ enum class ErrorKind : uint8_t {
   kSystemOverloaded = 10,
   kBusyWorkflow = 11,
   kPermissionDenied = 12,
-  kLeaseRefused = 13,  // fields: reason, and what goes with it
+  kLeaseRefused = 13,            // fields: reason, and what goes with it
+  kActivityAlreadyStarted = 14,  // fields: start request id, run id
 };
 
 struct ErrorDetail {
@@ -62,6 +63,9 @@ absl::Status namespace_already_exists(std::string_view name);
 absl::Status namespace_invalid_state(std::string_view name, std::string_view message);
 absl::Status workflow_already_started(std::string_view message, std::string_view start_request_id,
                                       std::string_view run_id, std::string_view first_run_id);
+// Of activities without a workflow.
+absl::Status standalone_not_found(std::string_view activity_id);
+absl::Status activity_already_started(std::string_view start_request_id, std::string_view run_id);
 absl::Status query_failed(std::string_view message, std::string_view failure);
 absl::Status workflow_not_ready(std::string_view message);
 absl::Status concurrent_limit(std::string_view message);

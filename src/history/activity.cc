@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "history/durable.h"
 #include "history/retry.h"
+#include "history/standalone.h"
 
 namespace fairlead::history {
 
@@ -68,6 +69,14 @@ void end_activity(Transaction& tx, model::ActivityState& activity, model::EventK
   // Erased first: writing the event may close the run if it breaks a limit.
   tx.erase_activity(scheduled_id);
   tx.record(std::move(event));
+}
+
+// The last attempt has failed. Of an activity without a workflow that is told after its end, too.
+void note_last_failure(Transaction& tx, model::ActivityState& activity, model::Failure failure) {
+  if (!is_standalone(tx.state())) return;
+  shorten_failure(&failure, tx.limits.last_failure_bytes);
+  *activity.mutable_last_failure() = std::move(failure);
+  activity.set_last_attempt_complete_ns(tx.now);
 }
 
 // While it is paused nothing is tried, so neither attempts nor time run out. An operator who pauses
@@ -166,7 +175,7 @@ void offer_activity(Transaction& tx, model::ActivityState& activity) {
             merge_priority(tx.state().priority(), activity.scheduled().priority())});
 }
 
-void schedule_activity(Transaction& tx, model::Event draft) {
+void schedule_activity(Transaction& tx, model::Event draft, DurationNs delay) {
   const bool is_eager = draft.activity_scheduled().eager() &&
                         draft.activity_scheduled().task_queue() == tx.state().task_queue();
   draft.mutable_activity_scheduled()->clear_eager();
@@ -175,9 +184,14 @@ void schedule_activity(Transaction& tx, model::Event draft) {
   const int64_t id = tx.append(std::move(draft));
   activity.set_scheduled_id(id);
   activity.set_attempt(1);
-  activity.set_first_scheduled_ns(tx.now);
-  activity.set_scheduled_ns(tx.now);
+  activity.set_first_scheduled_ns(add_saturated(tx.now, delay));
+  activity.set_scheduled_ns(activity.first_scheduled_ns());
+  activity.set_backing_off(delay > 0);
   tx.run().add_loaded(std::move(activity));
+  if (delay > 0) {
+    tx.touch(tx.run().activities[id]);
+    return;
+  }
   offer_activity(tx, tx.run().activities[id]);
   tx.offers().back().is_eager = is_eager;
 }
@@ -198,6 +212,7 @@ const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id
   activity->set_request_id(taker.request_id);
   activity->set_started_attempt(activity->attempt());
   activity->set_heartbeat_ns(0);
+  if (is_standalone(tx.state())) note_standalone_start(tx);
   return activity;
 }
 
@@ -221,6 +236,7 @@ void return_activity(Transaction& tx, model::ActivityState& activity) {
 
 void complete_activity(Transaction& tx, model::ActivityState& activity, const std::string& identity,
                        std::string door) {
+  activity.set_last_attempt_complete_ns(tx.now);
   model::ActivityEnded ended;
   ended.set_identity(identity);
   end_activity(tx, activity, model::ACTIVITY_COMPLETED, std::move(ended), std::move(door));
@@ -233,6 +249,7 @@ void fail_activity(Transaction& tx, model::ActivityState& activity, const std::s
     retry_later(tx, activity, decision.interval, std::move(failure));
     return;
   }
+  note_last_failure(tx, activity, failure);
   model::ActivityEnded ended;
   ended.set_identity(identity);
   ended.set_retry_state(decision.state);
@@ -283,7 +300,10 @@ void time_out_activity(Transaction& tx, model::ActivityState& activity, model::T
     retry_later(tx, activity, decision.interval, std::move(failure));
     return;
   }
-  if (decision.state == model::RETRY_TIMEOUT && type != model::SCHEDULE_TO_START) {
+  const bool ends_attempt = type == model::START_TO_CLOSE || type == model::HEARTBEAT;
+  const auto last_failure = ends_attempt ? failure : model::Failure();
+  const bool would_retry = ends_attempt || !is_standalone(tx.state());
+  if (decision.state == model::RETRY_TIMEOUT && type != model::SCHEDULE_TO_START && would_retry) {
     // It would have been tried again, were there time: what is reported is the lack of time.
     failure = timeout_failure(activity, model::SCHEDULE_TO_CLOSE);
     failure.set_message(
@@ -291,6 +311,7 @@ void time_out_activity(Transaction& tx, model::ActivityState& activity, model::T
         "retrying");
   }
   if (activity.has_last_failure()) *failure.mutable_cause() = activity.last_failure();
+  if (ends_attempt) note_last_failure(tx, activity, last_failure);
   model::ActivityEnded ended;
   ended.set_retry_state(decision.state);
   *ended.mutable_failure() = std::move(failure);
@@ -301,6 +322,7 @@ void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::st
   tx.touch(activity);
   activity.set_heartbeat_ns(tx.now);
   activity.set_heartbeat_details(std::move(details));
+  if (is_standalone(tx.state())) note_standalone_heartbeat(tx);
 }
 
 void request_cancel_activity(Transaction& tx, model::ActivityState& activity,

@@ -15,8 +15,9 @@ bool normalize_activity(model::ActivityScheduled* activity, const model::RunStat
 // Priority of an activity: its own fields where set, else the workflow's.
 model::Priority merge_priority(const model::Priority& base, const model::Priority& over);
 
-// Writes the scheduled event (a normalised draft) and offers the first attempt.
-void schedule_activity(Transaction& tx, model::Event draft);
+// Writes the scheduled event (a normalised draft) and offers the first attempt, after a delay if
+// there is one. The time of the activity as a whole begins with that attempt.
+void schedule_activity(Transaction& tx, model::Event draft, DurationNs delay = 0);
 
 // When the whole activity runs out of time; kNever if it does not.
 TimeNs gives_up_at(const model::ActivityState& activity);

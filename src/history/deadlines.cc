@@ -6,6 +6,7 @@
 #include "history/activity.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
+#include "history/standalone.h"
 #include "history/workflow_task.h"
 
 namespace fairlead::history {
@@ -95,6 +96,8 @@ void pass_activity_time(Transaction& tx) {
     if (deadline.at <= tx.now) due.emplace_back(deadline.at, id);
   }
   std::sort(due.begin(), due.end());
+  // Woken for a deadline that has moved on.
+  if (due.empty() && is_standalone(tx.state())) tx.hide_step();
   for (const auto& [at, id] : due) {
     auto& activity = tx.run().activities[id];
     const auto deadline = activity_deadline(activity);
@@ -102,6 +105,8 @@ void pass_activity_time(Transaction& tx) {
       lose_activity(tx, activity);
     } else if (deadline.type == model::TIMEOUT_UNSPECIFIED) {
       offer_activity(tx, activity);
+      // Nothing that its owner hears of: the attempt was announced when the last one failed.
+      if (is_standalone(tx.state())) tx.hide_step();
     } else {
       time_out_activity(tx, activity, deadline.type);
     }

@@ -7,6 +7,7 @@
 #include "history/chain.h"
 #include "history/children.h"
 #include "history/durable.h"
+#include "history/standalone.h"
 #include "history/workflow_task.h"
 
 namespace fairlead::history {
@@ -204,6 +205,10 @@ void terminate_run(Transaction& tx, model::Event closing) {
 }
 
 void terminate_by_server(Transaction& tx, const std::string& reason, const std::string& details) {
+  if (is_standalone(tx.state())) {
+    terminate_standalone(tx, {kServerIdentity, reason, ""});
+    return;
+  }
   model::Event event;
   event.set_kind(model::WORKFLOW_TERMINATED);
   event.mutable_workflow_closed()->set_reason(reason);

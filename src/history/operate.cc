@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "history/activity.h"
 #include "history/retry.h"
+#include "history/standalone.h"
 #include "history/workflow_task.h"
 
 namespace fairlead::history {
@@ -16,7 +17,7 @@ namespace {
 using Ids = std::vector<int64_t>;
 
 absl::StatusOr<Ids> select(const Run& run, const ActivitySelector& which) {
-  if (!run.is_open()) return errors::workflow_completed();
+  if (!run.is_open()) return closed_run(run.state);
   Ids found;
   for (const auto& [id, activity] : run.activities) {
     const auto& scheduled = activity.scheduled();

@@ -10,6 +10,14 @@
 // that is not set stays as it is; a zero asks for the default.
 namespace fairlead::history {
 
+// Who wants an activity without a workflow to stop.
+struct Stopper {
+  std::string identity;
+  std::string reason;
+  std::string request_id;
+  std::string door;  // of the event that says so, if no worker has it
+};
+
 // The pending activities that a command concerns.
 struct ActivitySelector {
   enum class By { kId, kType, kAll };

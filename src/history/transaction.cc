@@ -7,6 +7,7 @@
 #include "history/children.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
+#include "history/standalone.h"
 #include "history/workflow_task.h"
 
 namespace fairlead::history {
@@ -82,6 +83,7 @@ int64_t Transaction::append(model::Event event) {
 }
 
 int64_t Transaction::record(model::Event event) {
+  if (is_standalone(run_.state)) return record_standalone(*this, std::move(event));
   if (is_durable(run_.state)) {
     if (wakes_durable(run_, event)) run_.state.mutable_durable()->set_wakes(true);
     return append(std::move(event));
@@ -151,6 +153,7 @@ void Transaction::erase_activity(int64_t scheduled_id) {
   std::erase_if(offers_, [&](const TaskOffer& offer) {
     return offer.kind == model::ACTIVITY_TASK && offer.scheduled_id == scheduled_id;
   });
+  if (is_standalone(run_.state)) keep_ended_activity(*this, found->second);
   give_back(found->second);
   run_.activity_ids.erase(found->second.scheduled().activity_id());
   run_.activities.erase(found);
@@ -301,7 +304,7 @@ void Transaction::finish() {
   }
   if (run_.is_open()) enforce_history_limits();
   schedule_wanted_task();
-  state.set_state_transitions(state.state_transitions() + 1);
+  if (!is_hidden_) state.set_state_transitions(state.state_transitions() + 1);
 }
 
 }  // namespace fairlead::history

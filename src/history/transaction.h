@@ -118,6 +118,8 @@ class Transaction {
   void follow_with(Successor successor) { successor_ = std::move(successor); }
   // Makes the workflow task that events asked for, if there is none yet.
   void schedule_wanted_task();
+  // The step is not counted among those that change the run.
+  void hide_step() { is_hidden_ = true; }
   // Settles what the input left open: limits, the next workflow task. Call once, last.
   void finish();
 
@@ -153,6 +155,7 @@ class Transaction {
   std::vector<Posted> posted_;
   std::vector<UpdateChange> update_changes_;
   bool lost_task_ = false;
+  bool is_hidden_ = false;
   std::optional<Successor> successor_;
 };
 

@@ -55,6 +55,8 @@ class Engine {
   virtual void cancel_activity(CancelActivity request, Reply<Done> reply) = 0;
   virtual void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) = 0;
 
+  virtual void stop_standalone(StopStandalone request, Reply<Done> reply) = 0;
+
   virtual void pause_activities(PauseActivities request, Reply<Done> reply) = 0;
   virtual void unpause_activities(UnpauseActivities request, Reply<Done> reply) = 0;
   virtual void reset_activities(ResetActivities request, Reply<Done> reply) = 0;

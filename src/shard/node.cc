@@ -307,6 +307,11 @@ void Node::heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> 
   send(shard, &Shard::heartbeat_activity, std::move(request), std::move(reply));
 }
 
+void Node::stop_standalone(StopStandalone request, Reply<Done> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::stop_standalone, std::move(request), std::move(reply));
+}
+
 void Node::pause_activities(PauseActivities request, Reply<Done> reply) {
   auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
   send(shard, &Shard::pause_activities, std::move(request), std::move(reply));

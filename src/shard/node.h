@@ -79,6 +79,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
   void fail_activity(FailActivity request, Reply<Done> reply) override;
   void cancel_activity(CancelActivity request, Reply<Done> reply) override;
   void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply) override;
+  void stop_standalone(StopStandalone request, Reply<Done> reply) override;
   void pause_activities(PauseActivities request, Reply<Done> reply) override;
   void unpause_activities(UnpauseActivities request, Reply<Done> reply) override;
   void reset_activities(ResetActivities request, Reply<Done> reply) override;

@@ -99,6 +99,8 @@ struct StartRequest {
   std::optional<std::string> eager_identity;
   std::optional<bool> eager_granted;
   std::shared_ptr<Permit> eager_permit;  // if it was
+  // Of an activity without a workflow: its scheduled event, normalised. The workflow id is its own.
+  std::optional<model::Event> activity;
   std::string door;      // attributes of the started event that only the door understands
   std::string envelope;  // fields of the event around them
   model::Flavour flavour = model::TEMPORAL;
@@ -350,6 +352,13 @@ struct ChangeActivities {
   std::optional<history::ActivityChange> change;
 };
 
+// Cancels or terminates an activity without a workflow.
+struct StopStandalone {
+  RunRef run;
+  history::Stopper by;
+  bool terminates = false;
+};
+
 struct ChangeRunOptions {
   RunRef run;
   history::PriorityChange priority;
@@ -378,6 +387,8 @@ struct HistoryRequest {
   bool wait_new_event = false;
   bool close_event_only = false;
   TimeNs wait_until = 0;
+  // Set: no events are wanted, only a sign that the run has made more steps than these.
+  std::optional<int64_t> transitions_seen;
 };
 
 struct HistoryPage {
@@ -392,6 +403,9 @@ struct RunView {
   model::RunState run;
   std::vector<model::ActivityState> activities;
   std::vector<model::ChildState> children;
+  // Of an activity without a workflow: how it was scheduled, and how it ended, in the door's bytes.
+  std::string scheduled_event;
+  std::string ended_event;
 };
 
 struct ShutdownWorkerRequest {

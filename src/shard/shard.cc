@@ -110,17 +110,29 @@ DurationNs Shard::retention(const RunEntry& entry) const {
 
 // --- Runs ---------------------------------------------------------------------------------------
 
-absl::StatusOr<std::string> Shard::current_run(NamespaceNum ns, const std::string& workflow_id) {
-  const auto starting = starting_.find(std::make_pair(ns, workflow_id));
+std::string Shard::current_row(NamespaceNum ns, const std::string& workflow_id,
+                               model::Flavour flavour) const {
+  return flavour == model::STANDALONE ? store::keys::current_activity(id_, ns, workflow_id)
+                                      : store::keys::current_run(id_, ns, workflow_id);
+}
+
+std::string Shard::current_row(const model::RunState& state) const {
+  return current_row(NamespaceNum(state.namespace_num()), state.workflow_id(), state.flavour());
+}
+
+absl::StatusOr<std::string> Shard::current_run(NamespaceNum ns, const std::string& workflow_id,
+                                               model::Flavour flavour) {
+  const auto key = current_row(ns, workflow_id, flavour);
+  const auto starting = starting_.find(key);
   if (starting != starting_.end()) return starting->second;
-  const auto row = world_.store->get(store::keys::current_run(id_, ns, workflow_id));
+  const auto row = world_.store->get(key);
   if (!row.ok()) return errors::unavailable(row.status().ToString());
-  if (!row->has_value()) return errors::workflow_not_found(workflow_id);
+  if (!row->has_value()) return history::missing_run(flavour, workflow_id, "");
   return **row;
 }
 
 absl::StatusOr<std::string> Shard::resolve(const RunRef& run) {
-  if (run.run_id.empty()) return current_run(run.ns, run.workflow_id);
+  if (run.run_id.empty()) return current_run(run.ns, run.workflow_id, run.flavour);
   auto key = uuid_to_bytes(run.run_id);
   if (key.empty()) return errors::invalid_argument("Invalid RunId.");
   return key;
@@ -147,8 +159,7 @@ void Shard::with_run(RunRef run, Use use, Refuse refuse) {
     return;
   }
   const auto not_found = [](const RunRef& missing) {
-    return missing.run_id.empty() ? errors::workflow_not_found(missing.workflow_id)
-                                  : errors::run_not_found(missing.workflow_id, missing.run_id);
+    return history::missing_run(missing.flavour, missing.workflow_id, missing.run_id);
   };
   auto* entry = runs_.find(*key);
   const bool is_asked_for = entry != nullptr && entry->run.state.workflow_id() == run.workflow_id &&
@@ -213,7 +224,7 @@ void Shard::add_successor(Step& step, size_t part) {
   auto* next = runs_.create(uuid_to_bytes(successor.run_id));
   auto& state = next->run.state;
   history::continue_chain(last->run.state, successor, asked, &state);
-  starting_[std::make_pair(NamespaceNum(state.namespace_num()), state.workflow_id())] = next->key;
+  starting_[current_row(state)] = next->key;
   auto& added = add_part(step, *next);
   history::start_run(added.tx, {successor.backoff, std::move(*asked.mutable_start_door()), ""});
   ++stats_.runs_started;
@@ -432,8 +443,7 @@ void Shard::after_write(StepPtr step) {
   for (auto& part : step->parts) {
     if (!part->entry->is_new) continue;
     part->entry->is_new = false;
-    const auto& state = part->entry->run.state;
-    starting_.erase(std::make_pair(NamespaceNum(state.namespace_num()), state.workflow_id()));
+    starting_.erase(current_row(part->entry->run.state));
   }
   for (auto& part : step->parts) {
     wake_waiters(*step, *part->entry);
@@ -497,11 +507,7 @@ void Shard::write_part(Step& step, Step::Part& part) {
   });
   write_touched(step, &run.touched_externals, run.externals,
                 [&](int64_t id) { return store::keys::pending_external(id_, entry.key, id); });
-  if (entry.is_new) {
-    step.batch.put(
-        store::keys::current_run(id_, NamespaceNum(state.namespace_num()), state.workflow_id()),
-        entry.key);
-  }
+  if (entry.is_new) step.batch.put(current_row(state), entry.key);
   step.batch.put(store::keys::run(id_, entry.key), state.SerializeAsString());
 }
 

@@ -15,6 +15,7 @@
 #include "history/commands.h"
 #include "history/limits.h"
 #include "history/reset.h"
+#include "history/standalone.h"
 #include "history/workflow_task.h"
 #include "shard/alarms.h"
 #include "shard/commit_log.h"
@@ -104,6 +105,7 @@ class Shard {
   void fail_activity(FailActivity request, Reply<Done> reply);
   void cancel_activity(CancelActivity request, Reply<Done> reply);
   void heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult> reply);
+  void stop_standalone(StopStandalone request, Reply<Done> reply);
   void pause_activities(PauseActivities request, Reply<Done> reply);
   void unpause_activities(UnpauseActivities request, Reply<Done> reply);
   void reset_activities(ResetActivities request, Reply<Done> reply);
@@ -175,7 +177,12 @@ class Shard {
   void with_run(RunRef run, Use use, Refuse refuse);
   void with_entry(const std::string& key, Use use, absl::AnyInvocable<void()> absent);
   absl::StatusOr<std::string> resolve(const RunRef& run);
-  absl::StatusOr<std::string> current_run(NamespaceNum ns, const std::string& workflow_id);
+  absl::StatusOr<std::string> current_run(NamespaceNum ns, const std::string& workflow_id,
+                                          model::Flavour flavour = model::TEMPORAL);
+  // The row that names the current run of an id.
+  std::string current_row(NamespaceNum ns, const std::string& workflow_id,
+                          model::Flavour flavour) const;
+  std::string current_row(const model::RunState& state) const;
   // Calls `then` with the run, or with the chain's current run when a first run id is given.
   template <typename T, typename Then>
   void with_chain_run(RunRef run, const std::string& first_run_id, Reply<T> reply, Then then);
@@ -335,8 +342,8 @@ class Shard {
   RunCache runs_;
   Wakeups wakeups_;
   QueueHost queues_;
-  // Runs being started whose current-run row is not written yet.
-  absl::flat_hash_map<std::pair<NamespaceNum, std::string>, std::string> starting_;
+  // Runs being started, by the row of theirs that is not written yet.
+  absl::flat_hash_map<std::string, std::string> starting_;
   absl::btree_map<std::string, Query> queries_;
   uint64_t last_query_ = 0;
   uint64_t last_waiter_ = 0;
@@ -367,7 +374,8 @@ void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T>
       token.run(), "", std::move(reply),
       [token, must_be_started, then = std::move(then)](RunEntry& entry, Reply<T> answer) mutable {
         if (!entry.run.is_open()) {
-          answer(errors::workflow_completed());
+          const auto& state = entry.run.state;
+          answer(must_be_started ? history::closed_run(state) : history::cannot_complete(state));
           return;
         }
         auto* activity = token.scheduled_id != 0 ? entry.run.find_activity(token.scheduled_id)
@@ -380,7 +388,7 @@ void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T>
              (activity->started_attempt() == token.attempt &&
               (activity->started_ns() == token.started_ns || token.started_ns == 0)));
         if (activity == nullptr || !is_this_attempt || (must_be_started && !is_started)) {
-          answer(errors::activity_not_found());
+          answer(history::missing_attempt(entry.run.state));
           return;
         }
         if (!token.owner.empty() && activity->started_identity() != token.owner) {

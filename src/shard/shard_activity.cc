@@ -63,7 +63,11 @@ void Shard::cancel_activity(CancelActivity request, Reply<Done> reply) {
                     RunEntry& entry, model::ActivityState& activity, Reply<Done> answer) mutable {
                   if (!activity.cancel_requested()) {
                     answer(errors::invalid_argument(
-                        "the activity's cancellation was not requested; complete or fail it"));
+                        history::is_standalone(entry.run.state)
+                            ? "unable to mark activity as canceled without activity being request "
+                              "canceled first"
+                            : "the activity's cancellation was not requested; complete or fail "
+                              "it"));
                     return;
                   }
                   auto step = begin(entry);

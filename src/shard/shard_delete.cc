@@ -25,11 +25,10 @@ void Shard::delete_workflow(RunRef run, Reply<Done> reply) {
 
 void Shard::erase_run(RunEntry& entry) {
   const auto& state = entry.run.state;
-  const auto gone = errors::run_not_found(state.workflow_id(), state.run_id());
+  const auto gone = history::missing_run(state.flavour(), state.workflow_id(), state.run_id());
   store::WriteBatch batch;
   wakeups_.disarm(state.armed_ns(), entry.key, &batch);
-  const auto current =
-      store::keys::current_run(id_, NamespaceNum(state.namespace_num()), state.workflow_id());
+  const auto current = current_row(state);
   const auto row = world_.store->get(current);
   if (row.ok() && row->has_value() && **row == entry.key) batch.erase(current);
   batch.erase(store::keys::run(id_, entry.key));

@@ -89,6 +89,9 @@ std::string Shard::event_bytes(const RunEntry& entry, int64_t event_id) {
 
 bool Shard::has_page(const RunEntry& entry, const HistoryRequest& request) const {
   if (!entry.run.is_open()) return true;
+  if (request.transitions_seen.has_value()) {
+    return entry.run.state.state_transitions() > *request.transitions_seen;
+  }
   return !request.close_event_only && request.from_event < entry.run.state.next_event_id();
 }
 
@@ -98,6 +101,7 @@ HistoryPage Shard::make_page(RunEntry& entry, const HistoryRequest& request) {
   page.run_id = entry.run.state.run_id();
   page.is_open = entry.run.is_open();
   page.next_event = request.from_event;
+  if (request.transitions_seen.has_value()) return page;
   if (request.close_event_only) {
     if (!page.is_open) {
       page.history = event_bytes(entry, end - 1);

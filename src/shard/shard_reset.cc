@@ -137,7 +137,7 @@ void Shard::fork_run(RunEntry& base, RunEntry& current, const ResetRequest& requ
   auto* entry = runs_.create(key);
   entry->run = std::move(rebuild.run());
   entry->run.state.set_batches(batches);
-  starting_[std::make_pair(request.run.ns, request.run.workflow_id)] = key;
+  starting_[current_row(request.run.ns, request.run.workflow_id, request.run.flavour)] = key;
   auto& tx = add_part(*step, *entry).tx;
   history::begin_again(tx, rebuild, fork);
   reapply_chain(*step, tx, base, request);

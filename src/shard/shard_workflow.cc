@@ -12,6 +12,9 @@ namespace fairlead::shard {
 namespace {
 
 absl::Status already_started(const model::RunState& run, std::string_view message) {
+  if (history::is_standalone(run)) {
+    return errors::activity_already_started(run.start_request_id(), run.run_id());
+  }
   return errors::workflow_already_started(message, run.start_request_id(), run.run_id(),
                                           run.first_run_id());
 }
@@ -76,7 +79,7 @@ void fill_state(model::RunState* state, const StartRequest& request, const std::
 }  // namespace
 
 void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
-  const auto current = current_run(request.ns, request.workflow_id);
+  const auto current = current_run(request.ns, request.workflow_id, request.flavour);
   if (!current.ok() && !absl::IsNotFound(current.status())) {
     reply(current.status());
     return;
@@ -102,7 +105,7 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
     });
   };
   if (!request.request_id.empty() && run.start_request_id() == request.request_id) {
-    auto result = result_of(run, true);
+    auto result = result_of(run, !history::is_standalone(run));
     result.run_id = run.first_run_id();
     // The first task of a start that was not heard of is given once more while it may still be
     // done.
@@ -147,11 +150,15 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   if (request.request_id.empty()) request.request_id = make_uuid(random_, now());
   auto* entry = runs_.create(uuid_to_bytes(run_id));
   fill_state(&entry->run.state, request, run_id);
-  starting_[std::make_pair(request.ns, request.workflow_id)] = entry->key;
+  starting_[current_row(entry->run.state)] = entry->key;
   auto& part = add_part(*step, *entry);
   const bool is_eager = request.eager_granted.value_or(false);
-  history::start_run(part.tx, {request.start_delay, std::move(request.door),
-                               std::move(request.envelope), is_eager});
+  if (request.activity.has_value()) {
+    history::start_standalone(part.tx, std::move(*request.activity), request.start_delay);
+  } else {
+    history::start_run(part.tx, {request.start_delay, std::move(request.door),
+                                 std::move(request.envelope), is_eager});
+  }
   if (request.signal.has_value()) {
     (void)history::signal_run(part.tx, std::move(request.signal->door),
                               std::move(request.signal->envelope));
@@ -300,6 +307,10 @@ void Shard::describe_workflow(RunRef run, Reply<RunView> reply) {
     view.run.clear_buffered();
     for (const auto& [id, activity] : entry.run.activities) view.activities.push_back(activity);
     for (const auto& [id, child] : entry.run.children) view.children.push_back(child);
+    if (history::is_standalone(entry.run.state)) {
+      view.scheduled_event = event_bytes(entry, history::kStandaloneScheduledId);
+      if (!entry.run.is_open()) view.ended_event = event_bytes(entry, view.run.next_event_id() - 1);
+    }
     world_.commits->after_durable([view = std::move(view), answer = std::move(answer)]() mutable {
       answer(std::move(view));
     });

@@ -11,6 +11,7 @@ namespace {
 constexpr char kMeta = 'M';
 constexpr char kNamespace = 'N';
 constexpr char kCurrentRun = 'C';
+constexpr char kCurrentActivity = 'B';
 constexpr char kRun = 'R';
 constexpr char kPending = 'P';
 constexpr char kLetter = 'O';
@@ -149,6 +150,11 @@ Range namespaces() { return Builder(kNamespace, 1).prefix(); }
 std::string current_run(ShardId shard, NamespaceNum ns, std::string_view workflow_id) {
   Builder builder(kCurrentRun, 7 + workflow_id.size());
   return builder.shard(shard).number(ns.value()).text(workflow_id).key();
+}
+
+std::string current_activity(ShardId shard, NamespaceNum ns, std::string_view activity_id) {
+  Builder builder(kCurrentActivity, 7 + activity_id.size());
+  return builder.shard(shard).number(ns.value()).text(activity_id).key();
 }
 
 std::string run(ShardId shard, std::string_view run) { return of_run(kRun, shard, run, 0).key(); }

@@ -17,6 +17,7 @@
 //   M name                                                    what the store knows about itself
 //   N name                                                    a namespace
 //   C shard:2 ns:4 workflow_id                                the current run of a workflow id
+//   B shard:2 ns:4 activity_id                                the current run of a lone activity id
 //   R shard:2 run:16                                          a run's state
 //   P shard:2 run:16 'a' scheduled_event_id:8                 a pending activity of a run
 //   P shard:2 run:16 't' started_event_id:8                   a pending timer of a run
@@ -56,6 +57,8 @@ std::string namespace_row(std::string_view name);
 Range namespaces();
 
 std::string current_run(ShardId shard, NamespaceNum ns, std::string_view workflow_id);
+// Of an activity without a workflow: such ids and workflow ids do not know of each other.
+std::string current_activity(ShardId shard, NamespaceNum ns, std::string_view activity_id);
 
 std::string run(ShardId shard, std::string_view run);
 Range runs(ShardId shard);

@@ -23,6 +23,7 @@ TEST(Keys, HaveTheirGoldenBytes) {
   EXPECT_EQ(meta("format"), "Mformat");
   EXPECT_EQ(namespace_row("default"), "Ndefault");
   EXPECT_EQ(current_run(shard, NamespaceNum(7), "order-1"), "C\x01\x02\x00\x00\x00\x07order-1"s);
+  EXPECT_EQ(current_activity(shard, NamespaceNum(7), "pay-1"), "B\x01\x02\x00\x00\x00\x07pay-1"s);
   EXPECT_EQ(run(shard, kRunA), "R\x01\x02"s + kRunA);
   EXPECT_EQ(pending_activity(shard, kRunA, 5),
             "P\x01\x02"s + kRunA + "a\x00\x00\x00\x00\x00\x00\x00\x05"s);

@@ -121,9 +121,14 @@ std::string encode_poll_activity_task(const shard::ActivityTask& task,
 
   writer.bytes(Poll::kTaskTokenFieldNumber, encode_token(task.token));
   writer.string(Poll::kWorkflowNamespaceFieldNumber, namespace_name);
-  write_type(writer, Poll::kWorkflowTypeFieldNumber, task.workflow_type);
-  write_execution(writer, Poll::kWorkflowExecutionFieldNumber, task.token.workflow_id,
-                  task.token.run_id);
+  if (task.token.flavour == model::STANDALONE) {
+    writer.bytes(Poll::kWorkflowExecutionFieldNumber, {});
+    writer.string(Poll::kActivityRunIdFieldNumber, task.token.run_id);
+  } else {
+    write_type(writer, Poll::kWorkflowTypeFieldNumber, task.workflow_type);
+    write_execution(writer, Poll::kWorkflowExecutionFieldNumber, task.token.workflow_id,
+                    task.token.run_id);
+  }
   write_type(writer, Poll::kActivityTypeFieldNumber, scheduled.activity_type());
   writer.string(Poll::kActivityIdFieldNumber, scheduled.activity_id());
   write_scheduled_payloads(writer, task.scheduled_event);

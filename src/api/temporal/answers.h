@@ -40,6 +40,25 @@ struct HistoryToken {
 std::string encode_history_token(const HistoryToken& token);
 absl::StatusOr<HistoryToken> decode_history_token(std::string_view bytes);
 
+// What someone knows of an activity without a workflow who waits for it to change.
+struct ChangeToken {
+  std::string run_id;
+  int64_t transitions = 0;
+};
+std::string encode_change_token(const ChangeToken& token);
+absl::StatusOr<ChangeToken> decode_change_token(std::string_view bytes);
+
+// Of an activity without a workflow: its ActivityExecutionInfo and, once it has ended, its
+// ActivityExecutionOutcome, made of the event that ended it.
+struct InfoParts {
+  bool heartbeat_details = false;
+  bool last_failure = false;
+};
+std::string encode_activity_info(const shard::RunView& view, InfoParts parts);
+std::string encode_outcome(const std::string& ended_event);
+// The input out of the event that scheduled an activity; empty: there is none.
+std::string scheduled_input(const std::string& scheduled_event);
+
 // The gRPC status with the errordetails message that SDKs turn into exceptions.
 RpcStatus to_rpc_status(const absl::Status& status);
 

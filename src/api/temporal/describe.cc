@@ -20,24 +20,6 @@ namespace enums = temporal::api::enums::v1;
 namespace workflow = temporal::api::workflow::v1;
 using wire::Writer;
 
-using Bytes = google::protobuf::Map<std::string, std::string>;
-
-// Memo and SearchAttributes: one map from a name to a payload, in the order of the names so that
-// equal runs have equal answers.
-void write_payload_map(Writer& writer, uint32_t field, uint32_t map_field, const Bytes& payloads) {
-  std::vector<std::string_view> names;
-  for (const auto& [name, payload] : payloads) names.push_back(name);
-  std::sort(names.begin(), names.end());
-  writer.message(field, [&](Writer& message) {
-    for (const auto name : names) {
-      message.message(map_field, [&](Writer& entry) {
-        entry.string(1, name);
-        entry.bytes(2, payloads.at(std::string(name)));
-      });
-    }
-  });
-}
-
 void write_config(Writer& writer, const model::RunState& run) {
   using Config = workflow::WorkflowExecutionConfig;
   write_task_queue(writer, Config::kTaskQueueFieldNumber, run.task_queue());
@@ -105,16 +87,6 @@ void write_extended_info(Writer& writer, const model::RunState& run) {
   });
 }
 
-enums::PendingActivityState state_of(const model::ActivityState& activity) {
-  if (activity.cancel_requested()) return enums::PENDING_ACTIVITY_STATE_CANCEL_REQUESTED;
-  if (activity.started_ns() != 0) {
-    return activity.has_pause() ? enums::PENDING_ACTIVITY_STATE_PAUSE_REQUESTED
-                                : enums::PENDING_ACTIVITY_STATE_STARTED;
-  }
-  return activity.has_pause() ? enums::PENDING_ACTIVITY_STATE_PAUSED
-                              : enums::PENDING_ACTIVITY_STATE_SCHEDULED;
-}
-
 // When the attempt in hand failed and the next one begins; said only while the activity waits for
 // it.
 void write_backoff(Writer& writer, const model::ActivityState& activity) {
@@ -139,7 +111,7 @@ void write_activity(Writer& writer, const model::ActivityState& activity) {
   const auto& scheduled = activity.scheduled();
   writer.string(Info::kActivityIdFieldNumber, scheduled.activity_id());
   write_type(writer, Info::kActivityTypeFieldNumber, scheduled.activity_type());
-  writer.integer(Info::kStateFieldNumber, state_of(activity));
+  writer.integer(Info::kStateFieldNumber, pending_state(activity));
   writer.string(Info::kHeartbeatDetailsFieldNumber, activity.heartbeat_details());
   write_time(writer, Info::kLastHeartbeatTimeFieldNumber, activity.heartbeat_ns());
   write_time(writer, Info::kLastStartedTimeFieldNumber, activity.started_ns());

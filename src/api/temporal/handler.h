@@ -47,6 +47,9 @@ struct Service {
   };
   absl::StatusOr<Bearer> read_token(const std::string& bytes, const std::string& name) const;
 
+  // How long a caller that waits for news of a run is held.
+  TimeNs wait_until(const Call& call) const;
+
   shard::Engine& engine;
   const ServiceOptions options;
   const PollHold hold;
@@ -57,6 +60,14 @@ struct Service {
 inline shard::RunRef run_ref(const shard::NamespacePtr& ns,
                              const temporal::api::common::v1::WorkflowExecution& execution) {
   return {NamespaceNum(ns->num()), execution.workflow_id(), execution.run_id()};
+}
+
+// The run of an activity: its workflow's, or its own if it has no workflow.
+template <typename Request>
+shard::RunRef activity_run(const shard::NamespacePtr& ns, const Request& request) {
+  const NamespaceNum number(ns->num());
+  if (!request.workflow_id().empty()) return {number, request.workflow_id(), request.run_id()};
+  return {number, request.activity_id(), request.run_id(), model::STANDALONE};
 }
 
 inline NamespaceNum number_of(const shard::NamespacePtr& ns) { return NamespaceNum(ns->num()); }
@@ -122,6 +133,7 @@ void add_poll_handlers(Registrar& registrar);
 void add_task_handlers(Registrar& registrar);
 void add_activity_handlers(Registrar& registrar);
 void add_operate_handlers(Registrar& registrar);
+void add_standalone_handlers(Registrar& registrar);
 void add_options_handlers(Registrar& registrar);
 void add_worker_handlers(Registrar& registrar);
 

@@ -33,10 +33,12 @@ absl::StatusOr<shard::TaskToken> find_activity(const Service& service, const Req
     FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.namespace_()));
     FL_TRY(
         check_activity_ids(request.workflow_id(), request.run_id(), request.activity_id(), id_max));
+    auto run = activity_run(ns, request);
     shard::TaskToken token;
-    token.ns = number_of(ns);
-    token.workflow_id = request.workflow_id();
-    token.run_id = request.run_id();
+    token.ns = run.ns;
+    token.workflow_id = std::move(run.workflow_id);
+    token.run_id = std::move(run.run_id);
+    token.flavour = run.flavour;
     token.activity_id = request.activity_id();
     return token;
   }

@@ -17,8 +17,6 @@ using namespace temporal::api::workflowservice::v1;
 using temporal::api::enums::v1::HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
 
 constexpr int kBatchesMax = 256;
-// Kept back from the caller's deadline for the way of the answer.
-constexpr DurationNs kWayBack = kSecond;
 
 // What both directions of reading share. The run is fixed by the first page: a token names it, and
 // a workflow id that has moved on to another run meanwhile does not matter.
@@ -67,13 +65,7 @@ absl::Status get_history(Service& service, GetWorkflowExecutionHistoryRequest& r
       request.history_event_filter_type() == HISTORY_EVENT_FILTER_TYPE_CLOSE_EVENT;
   read.wait_new_event = waits;
   read.close_event_only = close_only;
-  if (waits) {
-    const TimeNs now = service.engine.now();
-    read.wait_until = add_saturated(now, service.options.history_wait);
-    if (call->deadline() != kNever) {
-      read.wait_until = std::clamp(call->deadline() - kWayBack, now, read.wait_until);
-    }
-  }
+  if (waits) read.wait_until = service.wait_until(*call);
   service.engine.read_history(
       std::move(read),
       answer<shard::HistoryPage>(call, [waits, close_only](const shard::HistoryPage& page) {

@@ -38,6 +38,9 @@ void describe(const NamespaceRow& row, const ServiceOptions& options, Response& 
   info.mutable_capabilities()->set_sync_update(true);
   info.mutable_capabilities()->set_async_update(true);
   info.mutable_capabilities()->set_worker_heartbeats(true);
+  info.mutable_capabilities()->set_standalone_activities(true);
+  info.mutable_capabilities()->set_standalone_activity_start_delay(true);
+  info.mutable_capabilities()->set_standalone_activity_operator_commands(true);
   info.mutable_limits()->set_blob_size_limit_error(options.limits.blob_bytes);
   info.mutable_limits()->set_memo_size_limit_error(options.memo_bytes);
   info.mutable_limits()->set_workflow_task_completion_size_limit_error(options.completion_bytes);

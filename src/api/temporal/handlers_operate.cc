@@ -51,7 +51,7 @@ absl::StatusOr<Target> find_target(const Service& service, const Request& reques
     FL_TRY(
         check_activity_ids(request.workflow_id(), request.run_id(), request.activity_id(), id_max));
     FL_TRY(check_length(request.request_id(), "RequestId", id_max));
-    target.run = {number_of(ns), request.workflow_id(), request.run_id()};
+    target.run = activity_run(ns, request);
     target.which = {By::kId, request.activity_id()};
   }
   return target;

@@ -111,13 +111,19 @@ TEST_F(OperateTest, RefusesWhatNamesNoActivity) {
        {[](auto& r) { r.clear_namespace_(); }, kInvalidArgument, "Namespace is empty."}});
   expect_refusals<ResetActivityExecutionRequest>(
       "ResetActivityExecution", newer<ResetActivityExecutionRequest>(),
-      {{[](auto& r) { r.clear_workflow_id(); }, kUnimplemented,
-        "WorkflowId is not set on request, and standalone activities are not implemented by this "
-        "server"},
-       {[](auto& r) { r.clear_activity_id(); }, kInvalidArgument,
+      {{[](auto& r) { r.clear_activity_id(); }, kInvalidArgument,
         "ActivityId is not set on request."},
        {[](auto& r) { r.mutable_jitter()->set_seconds(-1); }, kInvalidArgument,
         "An invalid Jitter is set on request: negative duration"}});
+}
+
+TEST_F(OperateTest, WithoutAWorkflowIdTheActivityIsARunOfItsOwn) {
+  auto request = newer<ResetActivityExecutionRequest>();
+  request.clear_workflow_id();
+  call("ResetActivityExecution", request);
+  ASSERT_EQ(engine.resets.requests.size(), 1u);
+  EXPECT_EQ(engine.resets.requests[0].run.workflow_id, request.activity_id());
+  EXPECT_EQ(engine.resets.requests[0].run.flavour, model::STANDALONE);
 }
 
 // Heartbeats are how a running attempt hears of it.

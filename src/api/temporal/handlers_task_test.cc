@@ -201,10 +201,18 @@ TEST_F(ActivityTest, OutcomesById) {
       {{[](auto& r) { r.clear_namespace_(); }, kInvalidArgument, "Namespace is empty."},
        {[](auto& r) { r.clear_activity_id(); }, kInvalidArgument,
         "ActivityId is not set on request."},
-       {[](auto& r) { r.set_run_id("x"); }, kInvalidArgument, "Invalid RunId."},
-       {[](auto& r) { r.clear_workflow_id(); }, testing::kUnimplemented,
-        "WorkflowId is not set on request, and standalone activities are not implemented by this "
-        "server"}});
+       {[](auto& r) { r.set_run_id("x"); }, kInvalidArgument, "Invalid RunId."}});
+}
+
+TEST_F(ActivityTest, WithoutAWorkflowIdTheActivityIsARunOfItsOwn) {
+  auto request = from_text<RespondActivityTaskCompletedByIdRequest>(kById);
+  request.clear_workflow_id();
+  call("RespondActivityTaskCompletedById", request);
+  ASSERT_EQ(engine.completed_activities.requests.size(), 1u);
+  const auto& asked = engine.completed_activities.requests[0].token;
+  EXPECT_EQ(asked.workflow_id, request.activity_id());
+  EXPECT_EQ(asked.activity_id, request.activity_id());
+  EXPECT_EQ(asked.flavour, model::STANDALONE);
 }
 
 TEST_F(ActivityTest, AFailureOfAWorkerIsAnApplicationFailure) {

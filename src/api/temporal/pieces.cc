@@ -1,6 +1,8 @@
 #include "api/temporal/pieces.h"
 
+#include <algorithm>
 #include <string>
+#include <vector>
 
 #include "api/temporal/codec.h"
 #include "temporal/api/activity/v1/message.pb.h"
@@ -201,6 +203,31 @@ void write_activity_options(Writer& writer, uint32_t field,
     write_retry_policy(message, Options::kRetryPolicyFieldNumber, scheduled.retry_policy());
     write_priority(message, Options::kPriorityFieldNumber, scheduled.priority());
   });
+}
+
+void write_payload_map(Writer& writer, uint32_t field, uint32_t map_field,
+                       const google::protobuf::Map<std::string, std::string>& payloads) {
+  std::vector<std::string_view> names;
+  for (const auto& [name, payload] : payloads) names.push_back(name);
+  std::sort(names.begin(), names.end());
+  writer.message(field, [&](Writer& message) {
+    for (const auto name : names) {
+      message.message(map_field, [&](Writer& entry) {
+        entry.string(1, name);
+        entry.bytes(2, payloads.at(std::string(name)));
+      });
+    }
+  });
+}
+
+enums::PendingActivityState pending_state(const model::ActivityState& activity) {
+  if (activity.cancel_requested()) return enums::PENDING_ACTIVITY_STATE_CANCEL_REQUESTED;
+  if (activity.started_ns() != 0) {
+    return activity.has_pause() ? enums::PENDING_ACTIVITY_STATE_PAUSE_REQUESTED
+                                : enums::PENDING_ACTIVITY_STATE_STARTED;
+  }
+  return activity.has_pause() ? enums::PENDING_ACTIVITY_STATE_PAUSED
+                              : enums::PENDING_ACTIVITY_STATE_SCHEDULED;
 }
 
 void write_time(Writer& writer, uint32_t field, TimeNs time) {

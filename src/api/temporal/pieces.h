@@ -1,10 +1,12 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "base/time.h"
 #include "base/wire.h"
 #include "model/model.pb.h"
+#include "temporal/api/enums/v1/workflow.pb.h"
 
 // Small messages of the API that appear inside many others. Retry policies and priorities, which
 // other parts of the door write too, are declared in codec.h.
@@ -24,6 +26,11 @@ void write_json_text(wire::Writer& writer, uint32_t field, std::string_view text
 // ActivityOptions as they are in force.
 void write_activity_options(wire::Writer& writer, uint32_t field,
                             const model::ActivityScheduled& scheduled);
+// Memo and SearchAttributes: one map from a name to a payload, in the order of the names so that
+// equal runs have equal answers.
+void write_payload_map(wire::Writer& writer, uint32_t field, uint32_t map_field,
+                       const google::protobuf::Map<std::string, std::string>& payloads);
+temporal::api::enums::v1::PendingActivityState pending_state(const model::ActivityState& activity);
 // Left out when not set.
 void write_time(wire::Writer& writer, uint32_t field, TimeNs time);
 

@@ -51,6 +51,15 @@ Detail already_started(const ErrorDetail& error) {
   return detail;
 }
 
+Detail activity_already_started(const ErrorDetail& error) {
+  using Failure = ActivityExecutionAlreadyStartedFailure;
+  Detail detail{"ActivityExecutionAlreadyStartedFailure", {}};
+  Writer writer(&detail.value);
+  writer.string(Failure::kStartRequestIdFieldNumber, field(error, 0));
+  writer.string(Failure::kRunIdFieldNumber, field(error, 1));
+  return detail;
+}
+
 Detail one_field(const char* type, uint32_t number, std::string_view value) {
   Detail detail{type, {}};
   Writer(&detail.value).string(number, value);
@@ -74,6 +83,8 @@ Detail detail_of(const ErrorDetail& error) {
                        NamespaceInvalidStateFailure::kNamespaceFieldNumber, field(error, 0));
     case ErrorKind::kWorkflowAlreadyStarted:
       return already_started(error);
+    case ErrorKind::kActivityAlreadyStarted:
+      return activity_already_started(error);
     case ErrorKind::kQueryFailed:
       return one_field("QueryFailedFailure", QueryFailedFailure::kFailureFieldNumber,
                        field(error, 0));

@@ -1,5 +1,6 @@
 #include "api/temporal/service.h"
 
+#include <algorithm>
 #include <array>
 
 #include "absl/strings/str_cat.h"
@@ -15,6 +16,9 @@
 namespace fairlead::api {
 
 namespace {
+
+// Kept back from the caller's deadline for the way of the answer.
+constexpr DurationNs kWayBack = kSecond;
 
 constexpr std::array<const char*, 2> kServices = {
     "temporal.api.workflowservice.v1.WorkflowService",
@@ -89,6 +93,13 @@ absl::StatusOr<Service::Bearer> Service::read_token(const std::string& bytes,
   return bearer;
 }
 
+TimeNs Service::wait_until(const Call& call) const {
+  const TimeNs now = engine.now();
+  const TimeNs until = add_saturated(now, options.history_wait);
+  if (call.deadline() == kNever) return until;
+  return std::clamp(call.deadline() - kWayBack, now, until);
+}
+
 std::string Registrar::method_of(const google::protobuf::Descriptor& request) const {
   for (const char* name : names_) {
     const auto& service = service_named(name);
@@ -134,6 +145,7 @@ void register_service(MethodTable& methods, shard::Engine& engine, const Service
   add_task_handlers(registrar);
   add_activity_handlers(registrar);
   add_operate_handlers(registrar);
+  add_standalone_handlers(registrar);
   add_options_handlers(registrar);
   add_worker_handlers(registrar);
   add_queue_handlers(registrar);

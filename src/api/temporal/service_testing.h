@@ -204,6 +204,9 @@ class FakeEngine final : public shard::Engine {
                           Reply<shard::HeartbeatResult> reply) override {
     heartbeats.ask(std::move(request), std::move(reply));
   }
+  void stop_standalone(shard::StopStandalone request, Reply<Done> reply) override {
+    stops.ask(std::move(request), std::move(reply));
+  }
   void pause_activities(shard::PauseActivities request, Reply<Done> reply) override {
     pauses.ask(std::move(request), std::move(reply));
   }
@@ -279,6 +282,7 @@ class FakeEngine final : public shard::Engine {
   Seam<shard::FailActivity, Done> failed_activities{&asked};
   Seam<shard::CancelActivity, Done> canceled_activities{&asked};
   Seam<shard::HeartbeatActivity, shard::HeartbeatResult> heartbeats{&asked};
+  Seam<shard::StopStandalone, Done> stops{&asked};
   Seam<shard::PauseActivities, Done> pauses{&asked};
   Seam<shard::UnpauseActivities, Done> unpauses{&asked};
   Seam<shard::ResetActivities, Done> resets{&asked};

@@ -24,6 +24,7 @@ constexpr char kVersion = 1;
 constexpr char kTask = 't';
 constexpr char kQuery = 'q';
 constexpr char kHistory = 'h';
+constexpr char kChange = 'c';
 constexpr size_t kHeaderBytes = 2;
 constexpr size_t kChecksumBytes = 4;
 
@@ -89,6 +90,11 @@ bool read_task(std::string_view fields, shard::TaskToken* token) {
       case 8:
         token->activity_id = reader.bytes();
         break;
+      case 9:
+        // This door hands out tasks of its own runs only.
+        fits = reader.number() == model::STANDALONE;
+        token->flavour = model::STANDALONE;
+        break;
       default:
         break;
     }
@@ -118,6 +124,16 @@ bool read_history(std::string_view fields, HistoryToken* token) {
   return fits && reader.ok() && !token->run_id.empty();
 }
 
+bool read_change(std::string_view fields, ChangeToken* token) {
+  wire::Reader reader(fields);
+  bool fits = true;
+  while (fits && reader.next()) {
+    if (reader.field() == 1) token->run_id = reader.bytes();
+    if (reader.field() == 2) fits = take(reader.number(), &token->transitions);
+  }
+  return fits && reader.ok() && !token->run_id.empty();
+}
+
 absl::Status bad_task_token() {
   return errors::invalid_argument("Error deserializing task token.");
 }
@@ -134,6 +150,7 @@ std::string encode_token(const shard::TaskToken& token) {
     writer.integer(6, token.attempt);
     writer.integer(7, token.started_ns);
     writer.string(8, token.activity_id);
+    writer.integer(9, token.flavour);
   });
 }
 
@@ -171,6 +188,22 @@ absl::StatusOr<HistoryToken> decode_history_token(std::string_view bytes) {
   HistoryToken token;
   if (!fields.has_value() || !read_history(*fields, &token)) {
     return errors::invalid_argument("Invalid NextPageToken.");
+  }
+  return token;
+}
+
+std::string encode_change_token(const ChangeToken& token) {
+  return seal(kChange, [&](wire::Writer& writer) {
+    writer.string(1, token.run_id);
+    writer.integer(2, token.transitions);
+  });
+}
+
+absl::StatusOr<ChangeToken> decode_change_token(std::string_view bytes) {
+  const auto fields = unseal(kChange, bytes);
+  ChangeToken token;
+  if (!fields.has_value() || !read_change(*fields, &token)) {
+    return errors::invalid_argument("invalid long poll token");
   }
   return token;
 }

@@ -110,6 +110,7 @@ TEST(TaskToken, NoiseWithTheRightChecksumDoesNoHarm) {
     }
     (void)decode_query_token(sealed("\x01q" + noise));
     (void)decode_history_token(sealed("\x01h" + noise));
+    (void)decode_change_token(sealed("\x01c" + noise));
   }
 }
 
@@ -132,6 +133,27 @@ TEST(Tokens, OneKindIsNotTakenForAnother) {
     expect_bad_task_token(decode_query_token(wrong).status());
   }
   for (const auto& wrong : {task, query}) EXPECT_FALSE(decode_history_token(wrong).ok());
+  for (const auto& wrong : {task, query, history}) EXPECT_FALSE(decode_change_token(wrong).ok());
+}
+
+// The task of an activity without a workflow; the other door's runs are none of this one's.
+TEST(TaskToken, SaysThatAnActivityStandsAlone) {
+  auto token = sample();
+  token.flavour = model::STANDALONE;
+  const auto read = decode_token(encode_token(token));
+  ASSERT_TRUE(read.ok());
+  EXPECT_EQ(read->flavour, model::STANDALONE);
+  EXPECT_EQ(decode_token(encode_token(sample()))->flavour, model::TEMPORAL);
+  token.flavour = model::DURABLE;
+  expect_bad_task_token(decode_token(encode_token(token)).status());
+}
+
+TEST(ChangeToken, ComesBackWhole) {
+  const auto token = decode_change_token(encode_change_token({"r", 9}));
+  ASSERT_TRUE(token.ok());
+  EXPECT_EQ(token->run_id, "r");
+  EXPECT_EQ(token->transitions, 9);
+  EXPECT_EQ(decode_change_token("nonsense").status().message(), "invalid long poll token");
 }
 
 TEST(QueryToken, ComesBackWhole) {

@@ -59,12 +59,7 @@ absl::Status check_execution(const temporal::api::common::v1::WorkflowExecution*
 
 absl::Status check_activity_ids(const std::string& workflow_id, const std::string& run_id,
                                 const std::string& activity_id, int64_t bytes_max) {
-  if (workflow_id.empty()) {
-    return errors::unimplemented(
-        "WorkflowId is not set on request, and standalone activities are not implemented by this "
-        "server");
-  }
-  FL_TRY(check_workflow_id(workflow_id, bytes_max));
+  if (!workflow_id.empty()) FL_TRY(check_workflow_id(workflow_id, bytes_max));
   FL_TRY(check_run_id(run_id));
   if (activity_id.empty()) return invalid_argument("ActivityId is not set on request.");
   return check_length(activity_id, "ActivityId", bytes_max);

@@ -24,7 +24,7 @@ absl::Status check_run_id(const std::string& run_id);
 absl::Status check_execution(const temporal::api::common::v1::WorkflowExecution* execution,
                              int64_t bytes_max);
 
-// An activity of a workflow. Without a workflow id it stands alone, which is not built.
+// An activity of a workflow, or, without a workflow id, one that stands alone.
 absl::Status check_activity_ids(const std::string& workflow_id, const std::string& run_id,
                                 const std::string& activity_id, int64_t bytes_max);
 
