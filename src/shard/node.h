@@ -53,7 +53,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
   const std::vector<std::unique_ptr<Shard>>& shards() const { return shards_; }
   size_t requests() const { return requests_; }
   // Of all queues in use, asked of their shards. Blocks: for a thread that is none of the node's.
-  std::vector<QueueMetrics> queue_metrics(size_t queues_max, size_t keys_max) const;
+  std::vector<MeasuredQueue> queue_metrics(size_t queues_max, size_t keys_max) const;
 
   void start_workflow(StartRequest request, Reply<StartResult> reply) override;
   void signal_workflow(SignalRequest request, Reply<Done> reply) override;

@@ -583,6 +583,12 @@ void Shard::wake(const Wakeups::Due& due) {
         auto step = begin(entry);
         wakeups_.disarm(at, entry.key, &step->batch);
         state.set_armed_ns(0);
+        for (const auto& task : history::expiring_tasks(entry.run, step->parts[0]->tx.now)) {
+          const auto queue = address_of(NamespaceNum(state.namespace_num()), task.kind, task.queue);
+          step->after_write.push_back([this, queue] {
+            run_on(owner_of(queue), [queue](Shard& owner) { owner.queues_.count_expired(queue); });
+          });
+        }
         history::pass_time(step->parts[0]->tx);
         finish(std::move(step));
       },

@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "api/temporal/call.h"
+#include "api/temporal/refusals.h"
 #include "api/temporal/stream.h"
 
 // What the kinds of call of the gRPC transport share. Nobody else includes this.
@@ -69,6 +70,7 @@ struct GrpcPort {
   grpc_server* server = nullptr;
   grpc_completion_queue* queue = nullptr;
   LiveCalls live;
+  RefusalCounts* refusals = nullptr;
 };
 
 // Where the calls of one method enter a port. Either `handler` or `stream` is set.

@@ -163,6 +163,7 @@ void Transport::create_server(const GrpcOptions& options) {
   for (int i = 0; i < std::max(1, options.threads); ++i) {
     GrpcPort& port = ports_.emplace_back();
     port.server = server_;
+    port.refusals = options.refusals;
     port.queue = grpc_completion_queue_create_for_next(nullptr);
     grpc_server_register_completion_queue(server_, port.queue, nullptr);
   }

@@ -192,6 +192,8 @@ void UnaryCall::reply(RpcStatus status, std::string body, Delivered delivered) {
     if (delivered) delivered(false);
     return;
   }
+  // Only now: a call that is closed may outlive its port.
+  if (lane_.port->refusals != nullptr) lane_.port->refusals->count(lane_.method, status);
   GrpcBatch batch;
   batch.send_initial_metadata();
   if (status.code == GRPC_STATUS_OK) batch.send_message(std::move(body));
