@@ -131,6 +131,7 @@ absl::Status open_engine(const Config& config, Parts& parts) {
   node_options.requests_max = config.engine.requests_max;
   node_options.limits = config.limits;
   node_options.queue_settings = config.queues.settings();
+  node_options.queue_exceptions = config.queues.exceptions;
   node_options.policies = std::make_shared<admission::Policies>(config.admission);
   parts.node = std::make_unique<shard::Node>(node_options, node_parts, Random(parts.random.next()));
   return parts.node->open();

@@ -70,6 +70,7 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.peers = this;
     world.cache_bytes = options_.cache_bytes / options_.shards;
     world.queue_settings = options_.queue_settings;
+    world.queue_exceptions = options_.queue_exceptions;
     world.desk = desk_.get();
     shards_.push_back(std::make_unique<Shard>(
         ShardId(i), parts_.executors[i % parts_.executors.size()], world, Random(random.next())));

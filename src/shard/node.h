@@ -26,6 +26,7 @@ struct NodeOptions {
   size_t requests_max = 20'000;
   history::Limits limits;
   queue::Settings queue_settings;
+  std::vector<queue::Exception> queue_exceptions;  // they speak before namespaces do
   std::shared_ptr<const admission::Policies> policies = std::make_shared<admission::Policies>();
 };
 
