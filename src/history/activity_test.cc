@@ -127,7 +127,12 @@ TEST(Activity, OneThatNobodyTakesTimesOutAndLeavesItsQueue) {
   auto bench = with_activity(command);
   bench.run.find_activity("a")->mutable_place()->set_seq(7);
   const size_t before = bench.events.size();
+  EXPECT_TRUE(expiring_tasks(bench.run, bench.now + kSecond - 1).empty());
+  const auto expiring = expiring_tasks(bench.run, bench.now + kSecond);
+  ASSERT_EQ(expiring.size(), 1u);
+  EXPECT_EQ(expiring[0].kind, model::ACTIVITY_TASK);
   bench.wait(kSecond);
+  EXPECT_TRUE(expiring_tasks(bench.run, bench.now).empty());
   EXPECT_THAT(bench.kinds(before),
               ElementsAre(model::ACTIVITY_TIMED_OUT, model::WORKFLOW_TASK_SCHEDULED));
   const auto& ended = bench.events[before].activity_ended();
@@ -135,6 +140,18 @@ TEST(Activity, OneThatNobodyTakesTimesOutAndLeavesItsQueue) {
   EXPECT_EQ(ended.retry_state(), model::RETRY_TIMEOUT);
   ASSERT_EQ(bench.drops.size(), 1u);
   EXPECT_EQ(bench.drops[0].place.seq(), 7u);
+}
+
+// Another of its times is over, so it is not among those that nobody took in time.
+TEST(Activity, OneThatLeavesItsQueueByAnotherTimeoutIsNotExpiring) {
+  auto command = schedule("a");
+  command.mutable_activity_scheduled()->set_schedule_to_start_ns(kMinute);
+  command.mutable_activity_scheduled()->set_schedule_to_close_ns(kSecond);
+  auto bench = with_activity(command);
+  bench.run.find_activity("a")->mutable_place()->set_seq(7);
+  EXPECT_TRUE(expiring_tasks(bench.run, bench.now + kSecond).empty());
+  bench.wait(kSecond);
+  EXPECT_EQ(bench.drops.size(), 1u);
 }
 
 // "Why did it stop retrying?" is answered by the reason, not by the last symptom.

@@ -131,6 +131,26 @@ TimeNs next_deadline(const Run& run) {
   return next;
 }
 
+std::vector<Expiring> expiring_tasks(const Run& run, TimeNs now) {
+  std::vector<Expiring> tasks;
+  const auto& state = run.state;
+  if (!run.is_open()) return tasks;
+  if (state.run_expiration_ns() != 0 && state.run_expiration_ns() <= now) return tasks;
+  const auto& task = state.workflow_task();
+  if (!is_durable(state) && task.place().seq() != 0 && task.started_id() == 0 &&
+      task_deadline(state) <= now) {
+    tasks.push_back({model::WORKFLOW_TASK, task.place().queue()});
+  }
+  for (const auto& [id, activity] : run.activities) {
+    const auto deadline = activity_deadline(activity);
+    if (deadline.type != model::SCHEDULE_TO_START || deadline.at > now) continue;
+    if (activity.place().seq() != 0) {
+      tasks.push_back({model::ACTIVITY_TASK, activity.place().queue()});
+    }
+  }
+  return tasks;
+}
+
 void pass_time(Transaction& tx) {
   auto& state = tx.state();
   if (!tx.run().is_open()) return;

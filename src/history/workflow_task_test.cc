@@ -147,6 +147,11 @@ TEST(WorkflowTask, AStickyTaskThatNobodyFetchesGoesToEveryone) {
   EXPECT_EQ(bench.offers[0].queue.name(), "sticky-1");
   EXPECT_EQ(bench.offers[0].queue.normal_name(), "orders");
   const size_t before = bench.events.size();
+  bench.run.state.mutable_workflow_task()->mutable_place()->set_seq(7);
+  EXPECT_TRUE(expiring_tasks(bench.run, bench.now + 5 * kSecond - 1).empty());
+  const auto expiring = expiring_tasks(bench.run, bench.now + 5 * kSecond);
+  ASSERT_EQ(expiring.size(), 1u);
+  EXPECT_EQ(expiring[0].kind, model::WORKFLOW_TASK);
   bench.wait(5 * kSecond);
   EXPECT_THAT(bench.kinds(before),
               ElementsAre(model::WORKFLOW_TASK_TIMED_OUT, model::WORKFLOW_TASK_SCHEDULED));

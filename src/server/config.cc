@@ -9,9 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "admission/read_settings.h"
 #include "server/config_keys.h"
-
-#define TOML_EXCEPTIONS 0
-#include "toml++/toml.h"
+#include "server/config_matching.h"
 
 namespace fairlead::server {
 namespace {
@@ -32,6 +30,8 @@ absl::Status placed(std::string_view place, const absl::Status& status) {
 
 // It has keys that only the operator knows, names of queues, so it reads itself.
 constexpr std::string_view kAdmissionSection = "admission";
+// It has Temporal's names, and queues for which they hold.
+constexpr std::string_view kMatchingSection = "matching";
 
 class FileReader {
  public:
@@ -65,6 +65,7 @@ class FileReader {
       config_->admission = *std::move(settings);
       return absl::OkStatus();
     }
+    if (name.str() == kMatchingSection) return read_matching(*section, file_name_, config_);
     if (!is_config_section(name.str())) {
       return error_at(place(name.source()),
                       absl::StrCat("unknown section ", std::string(name.str()),

@@ -11,6 +11,7 @@
 #include "admission/policy.h"
 #include "api/durable/options.h"
 #include "history/limits.h"
+#include "queue/exceptions.h"
 #include "queue/task_queue.h"
 
 namespace fairlead::server {
@@ -57,6 +58,7 @@ struct Config {
     uint32_t client_weight_max = 1000;
     std::string client_weights = "honour";
     size_t tasks_in_memory_max = 512 * 1024;
+    std::vector<queue::Exception> exceptions;  // from the section [matching]
 
     queue::Settings settings() const;
   };

@@ -1,14 +1,15 @@
 #include "server/metrics.h"
 
-#include <prometheus/client_metric.h>
-#include <prometheus/metric_family.h>
-#include <prometheus/metric_type.h>
-
 #include <string>
+
+#include "server/metric_families.h"
 
 namespace fairlead::server {
 
 namespace {
+
+constexpr size_t kQueuesMax = 1000;
+constexpr size_t kKeysMax = 10;
 
 prometheus::MetricFamily family(const std::string& name, const std::string& help, double value,
                                 prometheus::MetricType type) {
@@ -65,8 +66,26 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
                             sum(&Stats::polls_parked), prometheus::MetricType::Gauge));
   families.push_back(family("fairlead_requests_in_flight", "Requests that wait for their answer.",
                             static_cast<double>(node_->requests()), prometheus::MetricType::Gauge));
-  collect_queues(&families);
+  add_refusal_families(*refusals_, &families);
+  const auto names = [this](NamespaceNum num) {
+    const auto ns = node_->namespaces().find_by_num(num.value());
+    return ns == nullptr ? std::string() : ns->name();
+  };
+  add_queue_families(node_->queue_metrics(kQueuesMax, kKeysMax), names, clock_->now(), &families);
   return families;
+}
+
+void add_refusal_families(const api::RefusalCounts& refusals,
+                          std::vector<prometheus::MetricFamily>* collected) {
+  Families families(collected);
+  for (const auto& entry : refusals.list()) {
+    families.counter("service_errors_resource_exhausted",
+                     "Calls that were answered RESOURCE_EXHAUSTED.",
+                     {{"operation", entry.operation},
+                      {"resource_exhausted_cause", entry.cause},
+                      {"resource_exhausted_scope", entry.scope}},
+                     static_cast<double>(entry.count));
+  }
 }
 
 }  // namespace fairlead::server

@@ -1,69 +1,14 @@
 // Figures of task queues, under the names that operators of Temporal have their alerts on, and a
 // few that only Fairlead has. Their number is bounded: so many queues, so many keys of each.
 
-#include <prometheus/client_metric.h>
-#include <prometheus/metric_family.h>
-#include <prometheus/metric_type.h>
-
-#include <limits>
-#include <map>
 #include <string>
 
+#include "server/metric_families.h"
 #include "server/metrics.h"
 
 namespace fairlead::server {
 
 namespace {
-
-constexpr size_t kQueuesMax = 1000;
-constexpr size_t kKeysMax = 10;
-
-using Labels = std::vector<prometheus::ClientMetric::Label>;
-
-// Families in the order in which they are first named.
-class Families {
- public:
-  explicit Families(std::vector<prometheus::MetricFamily>* families) : families_(*families) {}
-
-  void counter(const std::string& name, const std::string& help, const Labels& labels,
-               double value) {
-    add(name, help, prometheus::MetricType::Counter, labels).counter.value = value;
-  }
-  void gauge(const std::string& name, const std::string& help, const Labels& labels, double value) {
-    add(name, help, prometheus::MetricType::Gauge, labels).gauge.value = value;
-  }
-  void histogram(const std::string& name, const std::string& help, const Labels& labels,
-                 const shard::WaitHistogram& waited) {
-    auto& histogram = add(name, help, prometheus::MetricType::Histogram, labels).histogram;
-    uint64_t sum = 0;
-    for (size_t i = 0; i < waited.counts.size(); ++i) {
-      sum += waited.counts[i];
-      const bool is_last = i + 1 == waited.counts.size();
-      histogram.bucket.push_back({sum, is_last ? std::numeric_limits<double>::infinity()
-                                               : shard::WaitHistogram::bound(i)});
-    }
-    histogram.sample_count = sum;
-    histogram.sample_sum = waited.sum;
-  }
-
- private:
-  prometheus::ClientMetric& add(const std::string& name, const std::string& help,
-                                prometheus::MetricType type, const Labels& labels) {
-    const auto [found, is_new] = places_.try_emplace(name, families_.size());
-    if (is_new) {
-      families_.emplace_back();
-      families_.back().name = name;
-      families_.back().help = help;
-      families_.back().type = type;
-    }
-    auto& metric = families_[found->second].metric.emplace_back();
-    metric.label = labels;
-    return metric;
-  }
-
-  std::vector<prometheus::MetricFamily>& families_;
-  std::map<std::string, size_t> places_;
-};
 
 std::string type_name(model::TaskKind kind) {
   return kind == model::WORKFLOW_TASK ? "Workflow" : "Activity";
@@ -82,10 +27,28 @@ Labels with(Labels labels, const std::string& name, const std::string& value) {
   return labels;
 }
 
-void add_queue(Families& families, const shard::QueueMetrics& queue, const Labels& labels,
+// As Temporal counts it: from a task's birth to the worker, whichever way it took.
+void add_dispatches(Families& families, const shard::DispatchCounts& counts, const Labels& labels) {
+  const auto add = [&](const absl::btree_map<uint32_t, shard::WaitHistogram>& by_level,
+                       const char* source) {
+    for (const auto& [level, waited] : by_level) {
+      auto of_level = with(labels, "source", source);
+      of_level.push_back({"forwarded", "false"});
+      of_level.push_back({"task_priority", std::to_string(level)});
+      families.histogram("task_dispatch_latency",
+                         "From a task's birth to its start by a worker, in seconds.", of_level,
+                         waited);
+    }
+  };
+  add(counts.fresh, "History");
+  add(counts.waited, "DbBacklog");
+}
+
+void add_queue(Families& families, const shard::MeasuredQueue& measured, const Labels& labels,
                TimeNs now) {
+  const auto& queue = measured.figures;
   TimeNs oldest = 0;
-  for (uint32_t level = 1; level <= queue::kLevels; ++level) {
+  for (size_t level = 1; level <= queue.levels.size(); ++level) {
     const auto& view = queue.levels[level - 1];
     families.gauge("approximate_backlog_count", "Tasks that wait, exactly.",
                    with(labels, "task_priority", std::to_string(level)),
@@ -113,6 +76,9 @@ void add_queue(Families& families, const shard::QueueMetrics& queue, const Label
                    with(labels, "reason", "invalid"), static_cast<double>(counts.dropped));
   families.histogram("asyncmatch_latency", "How long tasks of the backlog waited, in seconds.",
                      labels, counts.waited);
+  add_dispatches(families, measured.dispatches, labels);
+  counter("schedule_to_start_timeout", "Tasks that no worker took in time.",
+          measured.dispatches.expired);
   families.gauge("fairlead_fair_lag_tasks",
                  "Largest distance of a waiting key from its exact share, in tasks.", labels,
                  queue.lag_max);
@@ -131,16 +97,18 @@ void add_queue(Families& families, const shard::QueueMetrics& queue, const Label
 
 }  // namespace
 
-void ServerMetrics::collect_queues(std::vector<prometheus::MetricFamily>* collected) const {
+void add_queue_families(const std::vector<shard::MeasuredQueue>& queues,
+                        const NamespaceNames& names, TimeNs now,
+                        std::vector<prometheus::MetricFamily>* collected) {
   Families families(collected);
-  const TimeNs now = clock_->now();
-  for (const auto& queue : node_->queue_metrics(kQueuesMax, kKeysMax)) {
-    const auto ns = node_->namespaces().find_by_num(queue.queue.ns.value());
-    if (ns == nullptr) continue;
-    add_queue(families, queue,
-              {{"namespace", ns->name()},
-               {"taskqueue", label_text(queue.queue.name)},
-               {"task_type", type_name(queue.queue.kind)},
+  for (const auto& measured : queues) {
+    const auto& queue = measured.figures.queue;
+    const auto ns = names(queue.ns);
+    if (ns.empty()) continue;
+    add_queue(families, measured,
+              {{"namespace", ns},
+               {"taskqueue", label_text(queue.name)},
+               {"task_type", type_name(queue.kind)},
                {"partition", "0"}},
               now);
   }

@@ -88,6 +88,7 @@ struct Parts {
   std::unique_ptr<shard::ThreadedCommitLog> commits;
   std::vector<std::unique_ptr<shard::ExecutorThread>> executors;
   std::unique_ptr<shard::Node> node;
+  api::RefusalCounts refusals;
   std::shared_ptr<ServerMetrics> metrics;
   api::Health health;
   std::unique_ptr<shard::WorkerRows> worker_rows;
@@ -130,6 +131,7 @@ absl::Status open_engine(const Config& config, Parts& parts) {
   node_options.requests_max = config.engine.requests_max;
   node_options.limits = config.limits;
   node_options.queue_settings = config.queues.settings();
+  node_options.queue_exceptions = config.queues.exceptions;
   node_options.policies = std::make_shared<admission::Policies>(config.admission);
   parts.node = std::make_unique<shard::Node>(node_options, node_parts, Random(parts.random.next()));
   return parts.node->open();
@@ -156,12 +158,13 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   api::GrpcOptions grpc;
   grpc.bind_address = config.server.bind;
   grpc.port = config.server.grpc_port;
+  grpc.refusals = &parts.refusals;
   auto transport = api::GrpcTransport::start(grpc, std::move(methods), std::move(streams));
   if (!transport.ok()) return transport.status();
   parts.grpc = std::move(*transport);
 
-  parts.metrics =
-      std::make_shared<ServerMetrics>(parts.node.get(), parts.commits.get(), &parts.clock);
+  parts.metrics = std::make_shared<ServerMetrics>(parts.node.get(), parts.commits.get(),
+                                                  &parts.refusals, &parts.clock);
   HttpRoutes routes;
   add_operator_routes([health = &parts.health] { return health->is_serving(); }, parts.metrics,
                       &routes);

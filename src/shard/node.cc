@@ -70,6 +70,7 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.peers = this;
     world.cache_bytes = options_.cache_bytes / options_.shards;
     world.queue_settings = options_.queue_settings;
+    world.queue_exceptions = options_.queue_exceptions;
     world.desk = desk_.get();
     shards_.push_back(std::make_unique<Shard>(
         ShardId(i), parts_.executors[i % parts_.executors.size()], world, Random(random.next())));
@@ -452,9 +453,9 @@ void Node::list_queues(ListQueuesRequest request, Reply<std::vector<QueueSummary
   }
 }
 
-std::vector<QueueMetrics> Node::queue_metrics(size_t queues_max, size_t keys_max) const {
-  using Answer = std::promise<std::vector<QueueMetrics>>;
-  std::vector<std::future<std::vector<QueueMetrics>>> answers;
+std::vector<MeasuredQueue> Node::queue_metrics(size_t queues_max, size_t keys_max) const {
+  using Answer = std::promise<std::vector<MeasuredQueue>>;
+  std::vector<std::future<std::vector<MeasuredQueue>>> answers;
   const size_t each = std::max<size_t>(1, queues_max / shards_.size());
   for (const auto& one : shards_) {
     auto answer = std::make_shared<Answer>();
@@ -463,7 +464,7 @@ std::vector<QueueMetrics> Node::queue_metrics(size_t queues_max, size_t keys_max
       answer->set_value(one.queues().metrics(each, keys_max));
     });
   }
-  std::vector<QueueMetrics> all;
+  std::vector<MeasuredQueue> all;
   for (auto& answer : answers) {
     // A server that is going down answers nobody.
     if (answer.wait_for(std::chrono::seconds(2)) != std::future_status::ready) break;

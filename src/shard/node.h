@@ -26,6 +26,7 @@ struct NodeOptions {
   size_t requests_max = 20'000;
   history::Limits limits;
   queue::Settings queue_settings;
+  std::vector<queue::Exception> queue_exceptions;  // they speak before namespaces do
   std::shared_ptr<const admission::Policies> policies = std::make_shared<admission::Policies>();
 };
 
@@ -53,7 +54,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
   const std::vector<std::unique_ptr<Shard>>& shards() const { return shards_; }
   size_t requests() const { return requests_; }
   // Of all queues in use, asked of their shards. Blocks: for a thread that is none of the node's.
-  std::vector<QueueMetrics> queue_metrics(size_t queues_max, size_t keys_max) const;
+  std::vector<MeasuredQueue> queue_metrics(size_t queues_max, size_t keys_max) const;
 
   void start_workflow(StartRequest request, Reply<StartResult> reply) override;
   void signal_workflow(SignalRequest request, Reply<Done> reply) override;

@@ -148,6 +148,7 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
       if (batch != nullptr) account.add_rows(batch);
       ++target.counts.polls_with_task;
       ++target.counts.polls_with_new_task;
+      target.dispatches.fresh[level].add(0);
       offered.poll->delta = advise(target, *offered.poll, now, false);
       offered.poll_from_sticky = queue.is_sticky();
       return offered;
@@ -177,6 +178,11 @@ void QueueHost::remove(const QueueAddress& queue, const queue::Place& place) {
   auto& owner = stored(queue);
   owner.tasks().remove(place, env_.clock->now());
   write_due_rows(owner);
+}
+
+// Of a sticky queue, too: its tasks are the normal queue's.
+void QueueHost::count_expired(const QueueAddress& queue) {
+  ++line(queue.normal_queue()).dispatches.expired;
 }
 
 void QueueHost::charge(const QueueAddress& queue, const model::Priority& priority,
@@ -385,6 +391,7 @@ void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting
                         store::WriteBatch* batch) {
   const TimeNs now = env_.clock->now();
   tasks(queue).started(waiting.place, now);
+  line(queue).dispatches.waited[waiting.place.level].add(now - waiting.task.created_ns);
   auto& account = stored(queue.normal_queue());
   if (queue.is_sticky()) {
     account.tasks().charge(waiting.place.level, waiting.place.key, waiting.task.weight, now);

@@ -15,6 +15,7 @@
 #include "queue/task_queue.h"
 #include "shard/admission_desk.h"
 #include "shard/alarms.h"
+#include "shard/dispatch_counts.h"
 #include "shard/queue_requests.h"
 #include "shard/requests.h"
 #include "shard/stored_queue.h"
@@ -96,6 +97,8 @@ class QueueHost {
   void add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task);
   // The task's row was erased.
   void remove(const QueueAddress& queue, const queue::Place& place);
+  // Nobody took a task within its schedule-to-start timeout.
+  void count_expired(const QueueAddress& queue);
   // A worker takes a workflow task along without asking the queue: its key pays all the same.
   void charge(const QueueAddress& queue, const model::Priority& priority, store::WriteBatch* batch);
   // A worker is done with a task of this key.
@@ -126,7 +129,7 @@ class QueueHost {
   std::vector<queue::Waiting> tasks_of(const QueueAddress& queue, const std::string& key);
   void explain(const QueueAddress& queue, const queue::Place& place, Explanation* explanation);
   // Of the queues in use; of each the keys with most to do.
-  std::vector<QueueMetrics> metrics(size_t queues_max, size_t keys_max);
+  std::vector<MeasuredQueue> metrics(size_t queues_max, size_t keys_max);
   // Queues of a namespace that are in use or have rows.
   std::vector<QueueAddress> queues(NamespaceNum ns) const;
 
@@ -162,6 +165,7 @@ class QueueHost {
     Alarms::Handle alarm{};
     queue::Bucket advice;
     QueueCounts counts;
+    DispatchCounts dispatches;
     bool is_refused = false;  // a budget was full when the line last had something to hand out
     // Of a normal queue only, for all of its family.
     AdmissionDesk::SeatPtr seat;

@@ -135,14 +135,16 @@ void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
   explanation->last_poll_ns = line(queue).last_poll;
 }
 
-std::vector<QueueMetrics> QueueHost::metrics(size_t queues_max, size_t keys_max) {
+std::vector<MeasuredQueue> QueueHost::metrics(size_t queues_max, size_t keys_max) {
   const TimeNs now = env_.clock->now();
-  std::vector<QueueMetrics> all;
+  std::vector<MeasuredQueue> all;
   for (auto& [name, owner] : families_) {
     if (all.size() == queues_max) break;
     if (owner->normal.stored == nullptr) continue;
     auto& waiting = owner->normal.stored->tasks();
-    auto& metrics = all.emplace_back();
+    all.emplace_back();
+    all.back().dispatches = owner->normal.dispatches;
+    auto& metrics = all.back().figures;
     metrics.queue = {name.ns, static_cast<model::TaskKind>(name.type), name.name};
     for (uint32_t level = 1; level <= queue::kLevels; ++level) {
       metrics.levels[level - 1] = waiting.level_view(level, now);

@@ -81,12 +81,13 @@ ShardId Shard::owner_of(const QueueAddress& queue) const {
                                       queue.normal);
 }
 
-// The namespace's data speak for its queues, as far as their rules do not.
+// The namespace's data speak for its queues, as far as neither the file of settings nor their own
+// rules do.
 queue::Settings Shard::settings_of(const QueueName& queue) const {
   auto settings = world_.queue_settings;
   settings.counts_running = queue.type == model::ACTIVITY_TASK;
   const auto row = world_.namespaces->find_by_num(queue.ns.value());
-  if (row == nullptr || row->data().empty()) return settings;
+  if (row == nullptr) return settings;
   const auto said = [&](const char* name, const char* value) {
     const auto found = row->data().find(name);
     return found != row->data().end() && found->second == value;
@@ -100,6 +101,7 @@ queue::Settings Shard::settings_of(const QueueName& queue) const {
     settings.transition = model::QueueRules::DRAIN_PER_LEVEL;
   }
   if (said("fairlead.transition", "immediate")) settings.transition = model::QueueRules::IMMEDIATE;
+  queue::apply_exceptions(world_.queue_exceptions, row->name(), queue, &settings);
   return settings;
 }
 
@@ -589,6 +591,12 @@ void Shard::wake(const Wakeups::Due& due) {
         auto step = begin(entry);
         wakeups_.disarm(at, entry.key, &step->batch);
         state.set_armed_ns(0);
+        for (const auto& task : history::expiring_tasks(entry.run, step->parts[0]->tx.now)) {
+          const auto queue = address_of(NamespaceNum(state.namespace_num()), task.kind, task.queue);
+          step->after_write.push_back([this, queue] {
+            run_on(owner_of(queue), [queue](Shard& owner) { owner.queues_.count_expired(queue); });
+          });
+        }
         history::pass_time(step->parts[0]->tx);
         finish(std::move(step));
       },

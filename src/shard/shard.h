@@ -17,6 +17,7 @@
 #include "history/reset.h"
 #include "history/standalone.h"
 #include "history/workflow_task.h"
+#include "queue/exceptions.h"
 #include "shard/alarms.h"
 #include "shard/commit_log.h"
 #include "shard/durable_engine.h"
@@ -53,6 +54,7 @@ struct World {
   Peers* peers = nullptr;
   size_t cache_bytes = 16 << 20;
   queue::Settings queue_settings;
+  std::vector<queue::Exception> queue_exceptions;
   AdmissionDesk* desk = nullptr;
 };
 

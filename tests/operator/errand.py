@@ -1,4 +1,4 @@
-"""The workflow that the tests have done, and the work in it."""
+"""The workflows that the tests have done, and the work in them."""
 
 from __future__ import annotations
 
@@ -29,3 +29,22 @@ class Bench:
         self.begun.append(what)
         await self.may_end.wait()
         return what
+
+
+@workflow.defn
+class Forgotten:
+    """Has work for a queue that may have no worker, and waits only so long for one."""
+
+    @workflow.run
+    async def run(self, queue: str, patience_ms: int) -> None:
+        await workflow.execute_activity(
+            "glance",
+            task_queue=queue,
+            schedule_to_start_timeout=timedelta(milliseconds=patience_ms),
+            start_to_close_timeout=timedelta(minutes=1),
+        )
+
+
+@activity.defn
+async def glance() -> None:
+    """Takes no time."""

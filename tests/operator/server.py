@@ -12,6 +12,7 @@ import socket
 import subprocess
 import threading
 import time
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -148,3 +149,8 @@ class Server:
     async def admission(self, queue: str, namespace: str = "default") -> dict[str, Any]:
         shown = await self.run("describe", queue, "--namespace", namespace, "--json")
         return json.loads(shown)["admission"]
+
+    async def metrics(self) -> str:
+        address = f"http://127.0.0.1:{self.http_port}/metrics"
+        answer = await asyncio.to_thread(urllib.request.urlopen, address, timeout=60)
+        return answer.read().decode()

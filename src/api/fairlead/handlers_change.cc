@@ -6,6 +6,7 @@
 #include "api/fairlead/task_queue_service.h"
 #include "api/fairlead/views.h"
 #include "api/temporal/handler.h"
+#include "api/temporal/queue_handlers.h"
 #include "api/temporal/try.h"
 
 namespace fairlead::api::queues {
@@ -73,15 +74,16 @@ absl::Status check_rate_change(const v1::RateChange& change, std::string_view fi
   return absl::OkStatus();
 }
 
-absl::Status check_weights(const v1::SetTaskQueueRequest& request) {
+absl::Status check_weights(const v1::SetTaskQueueRequest& request, bool allows_unkeyed) {
   const int named = request.weights().size() + request.unset_weights_size();
   if (named > kWeightsMax) {
     return invalid_argument(absl::StrCat("too many fairness weight overrides in request: got ",
                                          named, ", maximum ", kWeightsMax));
   }
-  for (const auto& [key, weight] : request.weights()) FL_TRY(check_weight(weight, key));
+  for (const auto& [key, weight] : request.weights())
+    FL_TRY(check_weight(weight, key, allows_unkeyed));
   for (const auto& key : request.unset_weights()) {
-    FL_TRY(check_weight(1, key));
+    FL_TRY(check_weight(1, key, allows_unkeyed));
     if (request.weights().contains(key)) {
       return invalid_argument(absl::StrCat("fairness weight override key \"", key,
                                            "\" present in both set and unset lists"));
@@ -101,7 +103,8 @@ absl::Status check_counts_running(bool is_asked, model::TaskKind kind) {
   return invalid_argument("Running tasks of workflow task queues are not counted.");
 }
 
-absl::Status check(const v1::SetTaskQueueRequest& request, model::TaskKind kind) {
+absl::Status check(const v1::SetTaskQueueRequest& request, model::TaskKind kind,
+                   bool allows_unkeyed) {
   using Request = v1::SetTaskQueueRequest;
   FL_TRY(check_counts_running(request.has_running_max() || request.has_running_max_per_key() ||
                                   request.basis() == v1::BASIS_IN_FLIGHT,
@@ -126,7 +129,7 @@ absl::Status check(const v1::SetTaskQueueRequest& request, model::TaskKind kind)
   FL_TRY(check_choice(v1::Transition_IsValid(request.transition()), request.transition(),
                       "transition"));
   FL_TRY(check_choice(v1::Basis_IsValid(request.basis()), request.basis(), "basis"));
-  return check_weights(request);
+  return check_weights(request, allows_unkeyed);
 }
 
 void apply(const v1::RateChange& change, const std::string& identity, TimeNs now,
@@ -185,7 +188,8 @@ absl::Status apply(const v1::SetTaskQueueRequest& asked, QueueRules& rules, Time
 absl::Status set_task_queue(Service& service, v1::SetTaskQueueRequest& request,
                             const CallPtr& call) {
   FL_TRY_ASSIGN(auto queue, read_queue(service, request.task_queue()));
-  FL_TRY(check(request, queue.kind));
+  FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.task_queue().namespace_()));
+  FL_TRY(check(request, queue.kind, allows_override_of_unkeyed(*ns)));
   auto change = [asked = v1::SetTaskQueueRequest(request)](QueueRules& rules, TimeNs now) {
     return apply(asked, rules, now);
   };
@@ -249,9 +253,9 @@ absl::Status edit_rule(QueueRules& rules, const std::string& key,
   return absl::OkStatus();
 }
 
-absl::Status check(const v1::SetKeyRequest& request, model::TaskKind kind) {
+absl::Status check(const v1::SetKeyRequest& request, model::TaskKind kind, bool allows_unkeyed) {
   using Request = v1::SetKeyRequest;
-  if (request.has_weight()) FL_TRY(check_weight(request.weight(), request.key()));
+  if (request.has_weight()) FL_TRY(check_weight(request.weight(), request.key(), allows_unkeyed));
   if (request.weight_change_case() == Request::kUnsetWeight) {
     FL_TRY(check_unset(request.unset_weight(), "unset_weight"));
   }
@@ -299,7 +303,8 @@ absl::Status apply(const v1::SetKeyRequest& asked, QueueRules& rules) {
 absl::Status set_key(Service& service, v1::SetKeyRequest& request, const CallPtr& call) {
   FL_TRY_ASSIGN(auto queue, read_queue(service, request.task_queue()));
   FL_TRY_ASSIGN(const auto key, read_key(request));
-  FL_TRY(check(request, queue.kind));
+  FL_TRY_ASSIGN(const auto ns, service.find_namespace(request.task_queue().namespace_()));
+  FL_TRY(check(request, queue.kind, allows_override_of_unkeyed(*ns)));
   auto change = [asked = v1::SetKeyRequest(request)](QueueRules& rules, TimeNs) {
     return apply(asked, rules);
   };

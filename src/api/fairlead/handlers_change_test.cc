@@ -387,5 +387,28 @@ TEST_F(ChangeTest, APurgeTellsHowManyTasksItEnded) {
   EXPECT_EQ(asked.identity, "i");
 }
 
+// Where the namespace says so, the tasks without a key may be given a weight like any key. Nowhere
+// else: "" is easily written by mistake.
+TEST_F(ChangeTest, TheUnkeyedGroupMayHaveAWeightIfItsNamespaceSaysSo) {
+  (*engine.registry.rows[0]->mutable_data())["fairlead.allow_override_of_unkeyed"] = "on";
+  ASSERT_TRUE(change("SetKey", about_orders<v1::SetKeyRequest>(R"(key: "" weight: 2.5)")).ok());
+  expect_rules(R"(weights { key: "" value: 2.5 })");
+  ASSERT_TRUE(change("SetTaskQueue", about_orders<v1::SetTaskQueueRequest>(
+                                         R"(weights { key: "" value: 3 } unset_weights: "a")"))
+                  .ok());
+  expect_rules(R"(weights { key: "" value: 3 })");
+  ASSERT_TRUE(
+      change("SetKey", about_orders<v1::SetKeyRequest>(R"(key: "" unset_weight: true)")).ok());
+  expect_rules("");
+}
+
+// Its rate and its cap were never in doubt.
+TEST_F(ChangeTest, TheUnkeyedGroupMayHaveARateAndACap) {
+  ASSERT_TRUE(change("SetKey", about_orders<v1::SetKeyRequest>(
+                                   R"(key: "" rate_per_second: 4 running_max: 2)"))
+                  .ok());
+  expect_rules(R"(keys { key: "" value { per_second: 4 running_max: 2 } })");
+}
+
 }  // namespace
 }  // namespace fairlead::api::queues

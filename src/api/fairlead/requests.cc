@@ -63,10 +63,12 @@ absl::Status check_rate(double per_second, std::string_view field) {
                    " per second is not allowed; say 0 or more, or unset it to have no limit"));
 }
 
-absl::Status check_weight(float weight, const std::string& key) {
+absl::Status check_weight(float weight, const std::string& key, bool allows_unkeyed) {
   FL_TRY(check_key(key));
   // The reference's words: the other door says the same.
-  if (key.empty()) return invalid_argument("fairness weight override key must not be empty");
+  if (key.empty() && !allows_unkeyed) {
+    return invalid_argument("fairness weight override key must not be empty");
+  }
   if (std::isfinite(weight) && weight > 0) return absl::OkStatus();
   return invalid_argument(absl::StrCat("fairness weight ", weight, " of key \"", key,
                                        "\" is not allowed; it must be greater than zero"));

@@ -35,7 +35,8 @@ absl::StatusOr<std::string> read_key(const Request& request) {
 // `field` is how the request calls it.
 absl::Status check_text(const std::string& text, std::string_view field);
 absl::Status check_rate(double per_second, std::string_view field);
-absl::Status check_weight(float weight, const std::string& key);
+// `allows_unkeyed`: "" may have a weight, too.
+absl::Status check_weight(float weight, const std::string& key, bool allows_unkeyed);
 
 absl::StatusOr<int> read_page_size(int page_size);
 

@@ -155,6 +155,7 @@ Transport::Transport(const GrpcOptions& options, MethodTable methods, StreamTabl
       acceptor_((loops_.emplace_back(settings_, &live_calls_, &live_connections_)).io),
       retry_timer_(loops_.front().io) {
   settings_.receive_bytes_max = static_cast<size_t>(options.receive_bytes_max);
+  settings_.refusals = options.refusals;
   methods_.for_each([this](const std::string& method, const Handler& handler) {
     settings_.routes.emplace(method,
                              std::make_unique<GrpcRoute>(GrpcRoute{method, &handler, nullptr}));

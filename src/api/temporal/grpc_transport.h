@@ -5,6 +5,7 @@
 
 #include "absl/status/statusor.h"
 #include "api/temporal/call.h"
+#include "api/temporal/refusals.h"
 #include "api/temporal/stream.h"
 #include "base/time.h"
 
@@ -17,6 +18,7 @@ struct GrpcOptions {
   int threads = 1;
   // gRPC's default, which clients know and react to.
   int receive_bytes_max = 4 << 20;
+  RefusalCounts* refusals = nullptr;  // told of calls that end with RESOURCE_EXHAUSTED
 };
 
 // Serves a table of methods over gRPC.

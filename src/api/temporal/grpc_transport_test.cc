@@ -13,8 +13,10 @@
 #include <mutex>
 #include <thread>
 
+#include "api/temporal/answers.h"
 #include "api/temporal/grpc_client_for_test.h"
 #include "api/temporal/grpc_wire.h"
+#include "base/error.h"
 
 namespace fairlead::api {
 namespace {
@@ -23,6 +25,7 @@ using testing::HasSubstr;
 
 constexpr char kEcho[] = "/test.Service/Echo";
 constexpr char kFail[] = "/test.Service/Fail";
+constexpr char kRefuse[] = "/test.Service/Refuse";
 constexpr char kPark[] = "/test.Service/Park";
 
 // Calls that the server keeps until the test says what becomes of them.
@@ -62,6 +65,9 @@ class GrpcTransportTest : public testing::Test {
     methods.add(kFail, [](std::shared_ptr<Call> call) {
       call->reply({5, "no such thing: Käse", std::string("\x08\x05\0detail", 9)}, "ignored");
     });
+    methods.add(kRefuse, [](std::shared_ptr<Call> call) {
+      call->reply(to_rpc_status(errors::concurrent_limit("too many")), "");
+    });
     methods.add(kPark, [this](std::shared_ptr<Call> call) {
       call->release_body();
       park_.put(std::move(call));
@@ -72,7 +78,8 @@ class GrpcTransportTest : public testing::Test {
       seen += call->deadline() == kNever ? "|never" : "|sometime";
       call->reply({}, std::move(seen));
     });
-    auto started = GrpcTransport::start({.port = 0, .threads = threads()}, std::move(methods));
+    auto started = GrpcTransport::start({.port = 0, .threads = threads(), .refusals = &refusals_},
+                                        std::move(methods));
     ASSERT_TRUE(started.ok()) << started.status();
     transport_ = std::move(*started);
   }
@@ -86,6 +93,7 @@ class GrpcTransportTest : public testing::Test {
   }
 
   CarPark park_;
+  RefusalCounts refusals_;
   std::unique_ptr<GrpcTransport> transport_;
 };
 
@@ -110,6 +118,22 @@ TEST_F(GrpcTransportTest, HeadersAndDeadlineReachTheHandler) {
   client.wait();
   EXPECT_EQ(to_string(with.reply), "default||/test.Service/Headers|sometime");
   EXPECT_EQ(client.call("/test.Service/Headers", "").second, "||/test.Service/Headers|never");
+}
+
+// Operators have alerts on calls that are turned away, by cause; other errors are callers' own.
+TEST_F(GrpcTransportTest, CallsThatAreTurnedAwayAreCounted) {
+  TestClient client(transport_->port());
+  EXPECT_EQ(client.call(kFail, "").first.error_code(), grpc::StatusCode::NOT_FOUND);
+  EXPECT_TRUE(refusals_.list().empty());
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(client.call(kRefuse, "").first.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);
+  }
+  const auto counted = refusals_.list();
+  ASSERT_EQ(counted.size(), 1U);
+  EXPECT_EQ(counted[0].operation, "Refuse");
+  EXPECT_EQ(counted[0].cause, "ConcurrentLimit");
+  EXPECT_EQ(counted[0].scope, "Namespace");
+  EXPECT_EQ(counted[0].count, 2U);
 }
 
 // SDKs tell errors apart by the details, so these must arrive byte for byte.

@@ -79,13 +79,15 @@ absl::Status check_limits(const UpdateTaskQueueConfigRequest& request) {
   return check_limit(of_keys, "UpdateFairnessKeyRateLimitDefault");
 }
 
-absl::Status check_key(const std::string& key) {
-  if (key.empty()) return invalid_argument("fairness weight override key must not be empty");
+absl::Status check_key(const std::string& key, bool allows_unkeyed) {
+  if (key.empty() && !allows_unkeyed) {
+    return invalid_argument("fairness weight override key must not be empty");
+  }
   if (key.size() <= queue::kFairnessKeyBytesMax) return absl::OkStatus();
   return invalid_argument("fairness key length exceeds limit");
 }
 
-absl::Status check_weights(const UpdateTaskQueueConfigRequest& request) {
+absl::Status check_weights(const UpdateTaskQueueConfigRequest& request, bool allows_unkeyed) {
   const auto& set = request.set_fairness_weight_overrides();
   const auto& unset = request.unset_fairness_weight_overrides();
   const size_t entries = set.size() + static_cast<size_t>(unset.size());
@@ -94,7 +96,7 @@ absl::Status check_weights(const UpdateTaskQueueConfigRequest& request) {
                                          entries, ", maximum ", kOverridesMax));
   }
   for (const auto& [key, weight] : set) {
-    FL_TRY(check_key(key));
+    FL_TRY(check_key(key, allows_unkeyed));
     if (!(weight > 0) || std::isinf(weight)) {
       // The doubled word is the reference's.
       return invalid_argument(absl::StrCat("invalid fairness weight weight for key \"",
@@ -103,7 +105,7 @@ absl::Status check_weights(const UpdateTaskQueueConfigRequest& request) {
     }
   }
   for (const std::string& key : unset) {
-    FL_TRY(check_key(key));
+    FL_TRY(check_key(key, allows_unkeyed));
     if (!set.contains(key)) continue;
     return invalid_argument(absl::StrCat("fairness weight override key \"",
                                          absl::Utf8SafeCEscape(key),
@@ -165,7 +167,7 @@ absl::Status update_config(Service& service, UpdateTaskQueueConfigRequest& reque
   FL_TRY(check_queue(request, id_max));
   FL_TRY(check_limits(request));
   FL_TRY(check_text("Identity", request.identity(), id_max));
-  FL_TRY(check_weights(request));
+  FL_TRY(check_weights(request, allows_override_of_unkeyed(*ns)));
   if (request.task_queue_type() == TASK_QUEUE_TYPE_NEXUS) {
     if (is_change(request)) {
       return errors::unimplemented("Nexus task queues are not implemented by this server");
@@ -205,6 +207,11 @@ void write_limit(const QueueRules::Limit& limit, RateLimitConfig& config) {
 }
 
 }  // namespace
+
+bool allows_override_of_unkeyed(const model::NamespaceRow& ns) {
+  const auto found = ns.data().find("fairlead.allow_override_of_unkeyed");
+  return found != ns.data().end() && found->second == "on";
+}
 
 void write_queue_config(const QueueRules& rules,
                         temporal::api::taskqueue::v1::TaskQueueConfig& config) {

@@ -313,5 +313,18 @@ TEST_F(QueueConfigTest, RefusesABadWeight) {
   EXPECT_EQ(call(kMethod, longest)->status.code, kOk);
 }
 
+TEST_F(QueueConfigTest, TheUnkeyedGroupMayHaveAWeightIfItsNamespaceSaysSo) {
+  auto& data = *engine.registry.rows[0]->mutable_data();
+  data["fairlead.allow_override_of_unkeyed"] = "on";
+  auto rules = changed(activity(R"(set_fairness_weight_overrides { key: "" value: 4 })"));
+  EXPECT_EQ(rules.weights().at(""), 4);
+  rules = changed(activity(R"(unset_fairness_weight_overrides: "")"), rules);
+  EXPECT_TRUE(rules.weights().empty());
+  data["fairlead.allow_override_of_unkeyed"] = "off";
+  const auto refused =
+      call(kMethod, activity(R"(set_fairness_weight_overrides { key: "" value: 4 })"));
+  EXPECT_EQ(refused->status.message, "fairness weight override key must not be empty");
+}
+
 }  // namespace
 }  // namespace fairlead::api

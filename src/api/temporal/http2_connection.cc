@@ -54,6 +54,7 @@ struct Http2Connection::Stream {
   size_t header_bytes = 0;
   TimeNs deadline = kNever;
 
+  const GrpcRoute* route = nullptr;
   MessageReader reader;
   std::shared_ptr<Http2Call> call;
   size_t unread_bytes = 0;  // that the client may not send again yet
@@ -287,6 +288,7 @@ void Http2Connection::open(Stream* stream) {
                   "the request's grpc-encoding is not one of identity, gzip, deflate");
   }
   const GrpcRoute& route = *found->second;
+  stream->route = &route;
   stream->call =
       route.handler != nullptr
           ? make_unary_call(this, stream->id, route, std::move(stream->headers), stream->deadline)
@@ -321,7 +323,12 @@ void Http2Connection::hear(Stream* stream) {
 
 void Http2Connection::send(Stream* stream, Outgoing outgoing) {
   for (std::string& message : outgoing.messages) stream->out.messages.push_back(std::move(message));
-  if (outgoing.status.has_value()) stream->out.status = std::move(outgoing.status);
+  if (outgoing.status.has_value()) {
+    if (settings_.refusals != nullptr && stream->route != nullptr) {
+      settings_.refusals->count(stream->route->method, *outgoing.status);
+    }
+    stream->out.status = std::move(outgoing.status);
+  }
   if (stream->is_answering) {
     if (std::exchange(stream->is_waiting, false)) {
       nghttp2_session_resume_data(session_, stream->id);

@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "api/temporal/http2_call.h"
+#include "api/temporal/refusals.h"
 #include "base/time.h"
 
 // One client's connection. Nobody but the transport includes this.
@@ -22,6 +23,7 @@ namespace fairlead::api {
 struct Http2Settings {
   GrpcRoutes routes;
   size_t receive_bytes_max = 4 << 20;
+  RefusalCounts* refusals = nullptr;
 };
 
 class Http2Connection;
