@@ -47,12 +47,17 @@ class Fairlead:
     name = "Fairlead"
     is_fairlead = True
 
-    def __init__(self, binary):
+    def __init__(self, binary, settings=""):
         self.binary = binary
+        self.settings = settings
+        self.http_port = None
 
     def command(self, port, folder):
-        return [self.binary, "server", "--grpc-port", str(port), "--http-port", str(free_port()),
-                "--data-dir", f"{folder}/data"]
+        self.http_port = free_port()
+        config = pathlib.Path(f"{folder}/fairlead.toml")
+        config.write_text(self.settings)
+        return [self.binary, "server", "--config", str(config), "--grpc-port", str(port),
+                "--http-port", str(self.http_port), "--data-dir", f"{folder}/data"]
 
 
 class Temporal:
@@ -212,13 +217,13 @@ def find_fairlead(path):
     return built.stdout.strip().splitlines()[-1]
 
 
-def find_load(path):
+def find_load(path, target="fairlead_load"):
     if path:
         return path
     subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, stdout=sys.stderr)
-    subprocess.run(["cmake", "--build", "--preset", "release", "--target", "fairlead_load"],
+    subprocess.run(["cmake", "--build", "--preset", "release", "--target", target],
                    cwd=ROOT, check=True, stdout=sys.stderr)
-    return str(ROOT / "build/release/bench/fairlead_load")
+    return str(ROOT / "build/release/bench" / target)
 
 
 def add_common_options(parser):

@@ -91,10 +91,14 @@ void Meter::report(Report* report, const std::string& unit, int64_t units) const
   report_load(report);
 }
 
+double Meter::server_cpu_percent() const {
+  if (!before_ || !after_) return 0;
+  return 100.0 * static_cast<double>(after_->cpu - before_->cpu) / static_cast<double>(elapsed_);
+}
+
 void Meter::report_load(Report* report) const {
   if (!before_ || !after_) return;
-  report->number("server_cpu_percent",
-                 100.0 * static_cast<double>(after_->cpu - before_->cpu) / elapsed_);
+  report->number("server_cpu_percent", server_cpu_percent());
   report->number("server_rss_mib", static_cast<double>(after_->rss_bytes) / kMiB);
   report->number("server_rss_peak_mib", static_cast<double>(after_->rss_peak_bytes) / kMiB);
 }

@@ -49,6 +49,8 @@ class Meter {
   // Ends the stretch. The server's CPU is read here too, before anything else is done.
   void stop();
   double seconds() const { return static_cast<double>(elapsed_) / kSecond; }
+  // Of one core; 0 without a server's pid.
+  double server_cpu_percent() const;
 
   // Adds rate, CPU per unit and memory, e.g. for unit "workflow": workflows_per_s, …
   void report(Report* report, const std::string& unit, int64_t units) const;

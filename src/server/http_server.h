@@ -15,7 +15,8 @@ struct HttpOptions {
   int port = 8233;  // 0 takes any free one
   size_t header_bytes_max = 16 << 10;
   size_t body_bytes_max = 4 << 20;
-  size_t connections_max = 4096;
+  // Each parked poll of Durable Workflow's door is one.
+  size_t connections_max = 16'384;
   // For a client that is silent, or slow to send or to take. A handler may take as long as it
   // likes.
   DurationNs idle_timeout_ns = 30 * kSecond;

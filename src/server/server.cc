@@ -3,6 +3,7 @@
 #include <absl/synchronization/mutex.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <future>
@@ -60,6 +61,14 @@ class Signals {
  private:
   sigset_t signals_;
 };
+
+// Every connection is a file, and shells allow a thousand unless asked.
+void allow_many_files() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 // The store's own name, made when the store was.
 absl::StatusOr<std::string> cluster_id(store::Store& store, Random& random, TimeNs now) {
@@ -228,6 +237,7 @@ void close_server(Parts& parts) {
 
 int run_server(const Config& config, const ReadConfig& read_again) {
   Signals signals;
+  allow_many_files();
   // gRPC's locks would otherwise keep a graph of who waits for whom.
   absl::SetMutexDeadlockDetectionMode(absl::OnDeadlockCycle::kIgnore);
   Parts parts;

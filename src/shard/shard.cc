@@ -367,7 +367,10 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
     auto& again = part.tx.offers()[part.next_offer].queue;
     again.Clear();
     again.set_name(run.state.task_queue());
-    run.state.mutable_workflow_task()->set_schedule_to_start_deadline_ns(0);
+    // Whoever offers it again must not offer it to that worker, whom nobody waits for now.
+    auto* task = run.state.mutable_workflow_task();
+    *task->mutable_queue() = again;
+    task->set_schedule_to_start_deadline_ns(0);
     return;
   }
 

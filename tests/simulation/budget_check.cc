@@ -20,7 +20,8 @@ using admission::Budget;
 using admission::Span;
 using admission::TaskKind;
 
-// Queues by kind and name; a namespace, or a group, by kind and an empty name, or its own.
+// Queues by kind and name, those of both doors as one; a namespace, or a group, by kind and an
+// empty name, or its own.
 using Place = std::pair<TaskKind, std::string>;
 
 TaskKind kind_of(const QueueName& queue) {
@@ -99,20 +100,20 @@ class BudgetChecker {
   void read(ShardId shard) {
     scan(keys::leases(shard), [&](std::string_view key, std::string_view) {
       const auto queue = keys::parse_lease(key).queue;
-      add_lease({kind_of(queue), queue.name});
+      add_lease({kind_of(queue), std::string(shown_queue(queue.name))});
     });
     scan(keys::runs(shard), [&](std::string_view, std::string_view value) {
       model::RunState run;
       FL_ASSERT(run.ParseFromArray(value.data(), static_cast<int>(value.size())), "a run's row");
       if (run.status() != model::RUNNING || run.workflow_task().started_id() == 0) return;
-      add_lease({TaskKind::kWorkflow, run.task_queue()});
+      add_lease({TaskKind::kWorkflow, std::string(shown_queue(run.task_queue()))});
     });
     scan(keys::dispatches(shard), [&](std::string_view key, std::string_view value) {
       const auto queue = keys::parse_dispatch(key).queue;
       model::DispatchRow row;
       FL_ASSERT(row.ParseFromArray(value.data(), static_cast<int>(value.size())), "a dispatch");
       const TaskKind kind = kind_of(queue);
-      dispatches_[{kind, queue.name}].push_back(row.at_ns());
+      dispatches_[{kind, std::string(shown_queue(queue.name))}].push_back(row.at_ns());
       if (row.in_namespace()) in_namespace_[kind].push_back(row.at_ns());
       if (!row.group().empty()) in_group_[{kind, row.group()}].push_back(row.at_ns());
     });

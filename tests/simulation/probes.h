@@ -77,6 +77,9 @@ enum class Probe : uint8_t {
   kLoneEnded,
   kLoneCanceled,
   kLoneTerminated,
+  kDurableRun,
+  kDurablePollRepeated,
+  kDurableLeaseLost,
   kCount,
 };
 
@@ -149,6 +152,9 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "activity without a workflow ended",
     "activity without a workflow canceled",
     "activity without a workflow terminated",
+    "durable run",
+    "durable poll repeated",
+    "durable lease lost",
 };
 
 class Probes {

@@ -18,6 +18,7 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   parts.commits = &commits_;
   parts.clock = scheduler;
   parts.codec = &codec_;
+  parts.durable_codec = &durable_codec_;
   for (int i = 0; i < options.executors; ++i) {
     executors_.push_back(std::make_unique<SimExecutor>(scheduler, owner, &current_));
     parts.executors.push_back(executors_.back().get());
@@ -33,6 +34,16 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   service.shards = options.shards;
   api::register_service(methods_, *node_, service);
   api::register_task_queue_service(methods_, *node_, service);
+  durable::Options door;
+  door.auth_driver = "none";
+  door.seed = random.next();
+  door.workflow_lease = 8 * kSecond;
+  door.activity_lease = 15 * kSecond;
+  worker_rows_ = std::make_unique<shard::WorkerRows>(store, &commits_);
+  executors_.push_back(std::make_unique<SimExecutor>(scheduler, owner, &current_));
+  door_ = std::make_unique<durable::Door>(
+      door, durable::Door::Parts{node_.get(), node_.get(), worker_rows_.get(),
+                                 executors_.back().get(), [] { return true; }});
 }
 
 // Nothing is told and nothing is saved. What the dead server still meant to do goes first, because

@@ -3,6 +3,8 @@
 #include <memory>
 #include <vector>
 
+#include "api/durable/codec.h"
+#include "api/durable/door.h"
 #include "api/temporal/call.h"
 #include "api/temporal/codec.h"
 #include "shard/node.h"
@@ -30,6 +32,7 @@ class Server {
   ~Server();
 
   Owner owner() const { return owner_; }
+  durable::Door& door() { return *door_; }
   const api::Handler* find(std::string_view method) const { return methods_.find(method); }
 
  private:
@@ -38,10 +41,13 @@ class Server {
   Probes* const probes_;
   const SimExecutor* current_ = nullptr;
   const api::TemporalCodec codec_;
+  const durable::DurableCodec durable_codec_;
   SimCommitLog commits_;
   std::vector<std::unique_ptr<SimExecutor>> executors_;
   std::unique_ptr<shard::Node> node_;
   api::MethodTable methods_;
+  std::unique_ptr<shard::WorkerRows> worker_rows_;
+  std::unique_ptr<durable::Door> door_;
 };
 
 }  // namespace fairlead::sim

@@ -74,6 +74,8 @@ void Simulation::storm() {
   client_->start(static_cast<int>(10 + random.below(is_crowded ? 150 : 40)), kStorm * 3 / 4);
   lone_client_ = std::make_unique<LoneClient>(&world_, "lone-client");
   lone_client_->start(static_cast<int>(random.below(20)), kStorm * 3 / 4);
+  durable_ = std::make_unique<DurableCrowd>(&world_);
+  durable_->start(static_cast<int>(random.below(is_crowded ? 40 : 15)), kStorm * 3 / 4);
   // Sometimes the workers come late, and find that much has piled up.
   const auto hire = [this](auto add) {
     const bool is_late = scheduler_.random().chance(0.3);
@@ -152,6 +154,7 @@ void Simulation::calm() {
   wire_.weather = {};
   client_->calm_down();
   lone_client_->calm_down();
+  durable_->calm_down();
   add_workflow_worker();
   add_activity_worker();
   const TimeNs end = scheduler_.now() + kPatience;
@@ -180,8 +183,11 @@ void Simulation::settle() {
   const auto runs = auditor_.runs();
   lone_client_->read_all();
   for (const auto& run_id : runs) read_to_end(run_id, "", std::make_shared<Events>());
+  durable_->settle();
   run_until(scheduler_.now() + kMinute);
-  if (settled_ != runs.size()) auditor_.fail("a history cannot be read at the end");
+  if (settled_ != runs.size() || !durable_->is_settled()) {
+    auditor_.fail("a history cannot be read at the end");
+  }
   auditor_.settle_limits();
   auditor_.settle_lone();
   auditor_.settle_families();
@@ -219,6 +225,7 @@ void Simulation::silence() {
   for (auto& worker : activity_workers_) {
     if (worker->is_alive()) worker->die();
   }
+  durable_->die();
   delete_by_hand();
   run_until(scheduler_.now() + kRetention + kHour);
   if (auditor_.has_failed()) return;

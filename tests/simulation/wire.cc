@@ -24,6 +24,7 @@ struct Wire::Exchange {
   bool is_answered = false;   // by the server
   bool is_abandoned = false;  // and the server knows
   absl::AnyInvocable<void()> gone;
+  std::shared_ptr<const durable::Request> http;  // through the second door
 };
 
 class Wire::SimCall final : public api::Call {
@@ -62,14 +63,37 @@ void Wire::send(ProcessPtr from, const std::string& method,
                 const google::protobuf::Message& request, DurationNs timeout, Done done) {
   FL_ASSERT(from->is_alive, "the dead make no calls");
   auto exchange = std::make_shared<Exchange>();
-  exchange->number = ++last_;
   exchange->from = std::move(from);
   exchange->method = absl::StrCat(kService, method);
   exchange->body = request.SerializeAsString();
-  exchange->deadline = add_saturated(scheduler_->now(), timeout);
   exchange->done = std::move(done);
+  depart(exchange, method, timeout);
+}
+
+void Wire::send_http(ProcessPtr from, const std::string& method, const std::string& path,
+                     std::string body, DurationNs timeout, Done done) {
+  FL_ASSERT(from->is_alive, "the dead make no calls");
+  auto request = std::make_shared<durable::Request>();
+  request->method = method;
+  request->path = absl::StrCat("/api/", path.substr(0, path.find('?')));
+  if (path.find('?') != path.npos) request->query = path.substr(path.find('?') + 1);
+  if (method != "GET") request->body = std::move(body);
+  request->headers = {{"Content-Type", "application/json"},
+                      {"X-Durable-Workflow-Control-Plane-Version", "2"},
+                      {"X-Durable-Workflow-Protocol-Version", "1.20"}};
+  auto exchange = std::make_shared<Exchange>();
+  exchange->from = std::move(from);
+  exchange->method = absl::StrCat(method, " ", path);
+  exchange->http = std::move(request);
+  exchange->done = std::move(done);
+  depart(exchange, exchange->method, timeout);
+}
+
+void Wire::depart(const ExchangePtr& exchange, const std::string& name, DurationNs timeout) {
+  exchange->number = ++last_;
+  exchange->deadline = add_saturated(scheduler_->now(), timeout);
   open_.push_back(exchange);
-  trace_->note(absl::StrCat("#", exchange->number, " ", exchange->from->name, " -> ", method));
+  trace_->note(absl::StrCat("#", exchange->number, " ", exchange->from->name, " -> ", name));
 
   if (scheduler_->random().chance(weather.request_lost)) {
     scheduler_->after(way(), kNobody, [this, exchange] {
@@ -96,10 +120,24 @@ void Wire::arrive(const ExchangePtr& exchange) {
     finish(exchange, {kUnavailable, "connection refused", ""});
     return;
   }
+  if (exchange->http != nullptr) return arrive_http(exchange);
   const api::Handler* handler = server_->find(exchange->method);
   FL_ASSERT(handler != nullptr, "every method is served");
   exchange->server = server_->owner();
   (*handler)(std::make_shared<SimCall>(this, exchange));
+}
+
+void Wire::arrive_http(const ExchangePtr& exchange) {
+  exchange->server = server_->owner();
+  exchange->gone = [door = &server_->door(), request = exchange->http] { door->forget(request); };
+  server_->door().handle(exchange->http, [this, exchange](durable::Response response) {
+    api::RpcStatus status;
+    if (response.status < 200 || response.status >= 300) {
+      status.code = response.status == 503 ? kUnavailable : response.status;
+      status.message = response.body;
+    }
+    answer(exchange, std::move(status), std::move(response.body), nullptr);
+  });
 }
 
 void Wire::answer(const ExchangePtr& exchange, api::RpcStatus status, std::string body,

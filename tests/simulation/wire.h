@@ -71,6 +71,10 @@ class Wire {
 
   void send(ProcessPtr from, const std::string& method, const google::protobuf::Message& request,
             DurationNs timeout, Done done);
+  // Through the second door, below /api. A refusal has the HTTP status as its code, and the answer
+  // as its message.
+  void send_http(ProcessPtr from, const std::string& method, const std::string& path,
+                 std::string body, DurationNs timeout, Done done);
 
  private:
   struct Exchange;
@@ -78,6 +82,8 @@ class Wire {
   using ExchangePtr = std::shared_ptr<Exchange>;
 
   DurationNs way() const;
+  void depart(const ExchangePtr& exchange, const std::string& name, DurationNs timeout);
+  void arrive_http(const ExchangePtr& exchange);
   void arrive(const ExchangePtr& exchange);
   void answer(const ExchangePtr& exchange, api::RpcStatus status, std::string body,
               api::Delivered delivered);

@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "api/durable/json.h"
 #include "simulation/auditor.h"
 #include "simulation/probes.h"
 #include "simulation/scheduler.h"
@@ -56,6 +57,20 @@ struct World {
     });
   }
 
+  // The same through the second door. `then` gets an object, empty if there is none.
+  template <typename Then>
+  void ask_http(const ProcessPtr& from, const char* method, const std::string& path,
+                const boost::json::object& body, DurationNs timeout, Then then) const {
+    wire->send_http(from, method, path, boost::json::serialize(body), timeout,
+                    [this, then = std::move(then)](const Outcome& outcome) {
+                      const auto text = outcome.ok() ? outcome.body : outcome.message;
+                      auto parsed = durable::parse_json(text);
+                      const bool is_object = parsed.has_value() && parsed->is_object();
+                      if (outcome.ok() && !is_object) auditor->fail("an answer is no JSON object");
+                      then(outcome, is_object ? parsed->as_object() : boost::json::object());
+                    });
+  }
+
   // Runs `job` later, if the process is still there.
   template <typename Then>
   void later(const ProcessPtr& process, DurationNs delay, Then job) const {
@@ -80,6 +95,19 @@ struct World {
                   insist<Response>(from, method, request, attempts - 1, then);
                 });
         });
+  }
+  template <typename Then>
+  void insist_http(const ProcessPtr& from, const std::string& path, boost::json::object body,
+                   int attempts, Then then) const {
+    ask_http(from, "POST", path, body, 10 * kSecond,
+             [this, from, path, body, attempts, then](const Outcome& outcome,
+                                                      const boost::json::object& answer) {
+               if (!outcome.is_unknown() || attempts <= 1) return then(outcome, answer);
+               later(from, scheduler->between(kMillisecond, 2 * kSecond),
+                     [this, from, path, body, attempts, then] {
+                       insist_http(from, path, body, attempts - 1, then);
+                     });
+             });
   }
 };
 
