@@ -247,8 +247,10 @@ class World {
     node_ = std::make_unique<shard::Node>(options, parts, Random(7));
     EXPECT_TRUE(node_->open().ok());
     workers_ = std::make_unique<shard::WorkerRows>(&store_, commits_.get());
-    door_ = std::make_unique<Door>(options_, Door::Parts{node_.get(), node_.get(), workers_.get(),
-                                                         executor.get(), [] { return true; }});
+    runs_ = std::make_unique<shard::RunList>(&store_, commits_.get(), options.shards);
+    door_ = std::make_unique<Door>(
+        options_, Door::Parts{node_.get(), node_.get(), workers_.get(), runs_.get(), executor.get(),
+                              [] { return true; }});
     executor->run();
   }
 
@@ -258,6 +260,7 @@ class World {
   std::unique_ptr<InstantCommitLog> commits_;
   std::unique_ptr<shard::Node> node_;
   std::unique_ptr<shard::WorkerRows> workers_;
+  std::unique_ptr<shard::RunList> runs_;
   std::unique_ptr<Door> door_;
   std::shared_ptr<const Request> last_;
 };
