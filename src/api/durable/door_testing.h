@@ -11,6 +11,7 @@
 #include "api/durable/avro.h"
 #include "api/durable/codec.h"
 #include "api/durable/door.h"
+#include "api/durable/gzip.h"
 #include "api/durable/json.h"
 #include "gtest/gtest.h"
 #include "shard/node.h"
@@ -157,7 +158,11 @@ class World {
       } else {
         EXPECT_TRUE(response.status >= 400) << method << " " << path << " is not documented";
       }
-      auto parsed = parse_json(response.body);
+      std::string text = response.body;
+      for (const auto& [name, value] : response.headers) {
+        if (name == "Content-Encoding") text = gunzipped(text, 64 << 20).value();
+      }
+      auto parsed = parse_json(text);
       ASSERT_TRUE(parsed.has_value() && parsed->is_object()) << response.body;
       answer->body = parsed->as_object();
       answer->response = std::move(response);

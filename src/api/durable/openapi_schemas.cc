@@ -454,9 +454,16 @@ json::object openapi_components() {
                                       std::string_view(kOperators), std::string_view(kWorkers)}) {
     for (auto& entry : parsed(part)) schemas[entry.key()] = entry.value();
   }
-  return {{"schemas", std::move(schemas)},
-          {"parameters", parsed(kParameters)},
-          {"securitySchemes", {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}}}};
+  return {
+      {"schemas", std::move(schemas)},
+      {"parameters", parsed(kParameters)},
+      {"securitySchemes",
+       {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}},
+        {"signature",
+         {{"type", "apiKey"},
+          {"in", "header"},
+          {"name", "X-Signature"},
+          {"description", "The body's HMAC-SHA256 with a key of the server, in small hex."}}}}}};
 }
 
 }  // namespace fairlead::durable
