@@ -50,7 +50,9 @@ std::string complain_of_switch(std::string_view text) {
 }
 
 std::string complain_of_driver(std::string_view text) {
-  return text == "none" || text == "token" ? "" : "is not one of none, token";
+  return text == "none" || text == "token" || text == "signature"
+             ? ""
+             : "is not one of none, token, signature";
 }
 
 std::string complain_of_truth(std::string_view text) {
@@ -201,7 +203,7 @@ constexpr std::array kKeys = {
 
     also("DW_AUTH_DRIVER", text<kDurable, &Durable::auth_driver>(
                                "durable.auth_driver", complain_of_driver,
-                               "Who may use /api: token, or none for everyone who reaches it")),
+                               "Who may use /api: token, signature, or none for everyone")),
     also("DW_AUTH_TOKEN",
          text<kDurable, &Durable::auth_token>("durable.auth_token", complain_of_nothing,
                                               "Bearer token for everything below /api")),
@@ -214,6 +216,21 @@ constexpr std::array kKeys = {
     also("DW_ADMIN_TOKEN",
          text<kDurable, &Durable::admin_token>("durable.admin_token", complain_of_nothing,
                                                "Bearer token of who manages namespaces")),
+    also("DW_SIGNATURE_KEY",
+         text<kDurable, &Durable::signature_key>("durable.signature_key", complain_of_nothing,
+                                                 "Key of signatures for everything below /api")),
+    also("DW_WORKER_SIGNATURE_KEY",
+         text<kDurable, &Durable::worker_signature_key>(
+             "durable.worker_signature_key", complain_of_nothing, "Key of workers' signatures")),
+    also("DW_OPERATOR_SIGNATURE_KEY", text<kDurable, &Durable::operator_signature_key>(
+                                          "durable.operator_signature_key", complain_of_nothing,
+                                          "Key of clients' and operators' signatures")),
+    also("DW_ADMIN_SIGNATURE_KEY", text<kDurable, &Durable::admin_signature_key>(
+                                       "durable.admin_signature_key", complain_of_nothing,
+                                       "Key of signatures of who manages namespaces")),
+    also("DW_COMPRESSION_ENABLED", text<kDurable, &Durable::compression_enabled>(
+                                       "durable.compression_enabled", complain_of_truth,
+                                       "Whether large answers are compressed for who accepts it")),
     also("DW_AUTH_BACKWARD_COMPATIBLE",
          text<kDurable, &Durable::auth_backward_compatible>(
              "durable.auth_backward_compatible", complain_of_truth,

@@ -101,6 +101,7 @@ struct Parts {
   std::shared_ptr<ServerMetrics> metrics;
   api::Health health;
   std::unique_ptr<shard::WorkerRows> worker_rows;
+  std::unique_ptr<shard::RunList> run_list;
   std::unique_ptr<durable::Door> durable;
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<api::GrpcTransport> grpc;
@@ -182,10 +183,13 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   durable.version = std::string(version());
   parts.desk = std::make_unique<shard::ExecutorThread>(&parts.clock);
   parts.worker_rows = std::make_unique<shard::WorkerRows>(parts.store.get(), parts.commits.get());
+  parts.run_list = std::make_unique<shard::RunList>(
+      parts.store.get(), parts.commits.get(), static_cast<uint16_t>(parts.node->shards().size()));
   durable::Door::Parts door;
   door.engine = parts.node.get();
   door.durable = parts.node.get();
   door.workers = parts.worker_rows.get();
+  door.runs = parts.run_list.get();
   door.executor = parts.desk.get();
   door.is_serving = [health = &parts.health] { return health->is_serving(); };
   parts.durable = std::make_unique<durable::Door>(durable, std::move(door));

@@ -127,7 +127,7 @@ def test_a_queue_tells_what_it_admits(control, worker):
 
 
 def test_what_is_not_built_says_so(control):
-    for path in ("/schedules", "/search-attributes", "/workflows"):
+    for path in ("/schedules", "/search-attributes", "/activities"):
         answer = control.get(path)
         assert (answer.status_code, answer.json()["reason"]) == (501, "not_implemented")
     assert control.get("/nonsense").json()["reason"] == "not_found"
@@ -148,3 +148,30 @@ def test_three_tenants_are_served_five_to_three_to_two(control, worker):
         for key, weight in weights.items():
             assert abs(10 * served[key] - weight * dispatched) <= 10, (key, dispatched)
     assert served == {"a": 15, "b": 9, "c": 6}
+
+
+def test_workflows_are_listed_newest_first(control, worker):
+    mark = f"list-{worker.queue}"
+    ids = [start(control, worker, business_key=mark)["workflow_id"] for _ in range(5)]
+    task = poll(worker)
+    complete(worker, task, {"type": "complete_workflow", "result": DONE})
+    seen, token = [], None
+    while True:
+        page = control.get("/workflows", params={"query": mark, "page_size": 2, "next_page_token": token or ""}).json()
+        seen += [run["workflow_id"] for run in page["workflows"]]
+        token = page["next_page_token"]
+        if token is None:
+            break
+    assert sorted(seen) == sorted(ids)
+    done = control.get("/workflows", params={"query": mark, "status": "completed"}).json()["workflows"]
+    assert [run["workflow_id"] for run in done] == [task["workflow_id"]]
+    assert control.get("/workflows", params={"status": "waiting"}).status_code == 422
+
+
+def test_a_queue_tells_who_holds_what(control, worker):
+    start(control, worker)
+    task = poll(worker)
+    leases = control.get(f"/task-queues/{worker.queue}").json()["current_leases"]
+    assert [(lease["task_id"], lease["lease_owner"]) for lease in leases] == [(task["task_id"], worker.queue)]
+    complete(worker, task, {"type": "complete_workflow", "result": DONE})
+    assert control.get(f"/task-queues/{worker.queue}").json()["current_leases"] == []

@@ -4,12 +4,16 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "api/durable/gzip.h"
 #include "base/assert.h"
 #include "base/error.h"
 
 namespace fairlead::durable {
 
 namespace {
+
+// Below it the bytes that are saved cost more than they would on the wire.
+constexpr size_t kWorthCompressing = 8 << 10;
 
 // Members of an answer that are told again in its control_plane block.
 constexpr const char* kMirrored[] = {
@@ -124,6 +128,12 @@ void Call::send(int status, json::object body_out, std::string_view raw) {
   Members members;
   members.raw(members_of(body_out)).raw(raw);
   response.body = absl::StrCat("{", members.text(), "}");
+  if (may_compress && response.body.size() >= kWorthCompressing &&
+      accepts_gzip(request->header("Accept-Encoding"))) {
+    response.body = gzipped(response.body);
+    response.headers.emplace_back("Content-Encoding", "gzip");
+    response.headers.emplace_back("Vary", "Accept-Encoding");
+  }
   respond_(std::move(response));
 }
 

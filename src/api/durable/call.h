@@ -43,6 +43,7 @@ class Call {
   json::object body;
   shard::NamespacePtr ns;
   std::vector<std::pair<std::string, std::string>> headers;  // of the answer
+  bool may_compress = false;
 
   NamespaceNum ns_num() const { return NamespaceNum(ns->num()); }
   const std::string& arg(size_t index) const { return args.at(index); }

@@ -91,6 +91,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
         engine_(*parts.engine),
         durable_(*parts.durable),
         rows_(*parts.workers),
+        runs_(*parts.runs),
         executor_(*parts.executor),
         is_serving_(std::move(parts.is_serving)),
         random_(options_.seed) {}
@@ -130,6 +131,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
 
   // Runs, as clients see them.
   void start(CallPtr call);
+  void list_workflows(CallPtr call);
   void describe(CallPtr call);
   void list_runs(CallPtr call);
   void read_history(CallPtr call);
@@ -199,8 +201,12 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void forget_silent_workers();
   void count_slots(NamespaceNum ns, const Worker& worker);
   std::string worker_key(const Call& call, const std::string& id) const;
+  struct QueueFigures;  // what its shards tell of a queue
+  void gather_queue(NamespaceNum ns, const std::string& ns_name, const std::string& queue,
+                    std::function<void(absl::StatusOr<json::object>)> then);
   json::object queue_record(const std::string& ns, const std::string& queue,
-                            const admission::Payload& payload);
+                            const QueueFigures& figures);
+  json::array current_leases(const std::string& ns, const std::string& queue);
   json::object worker_record(const std::string& ns, const Worker& worker) const;
   TimeNs now() { return engine_.now(); }
   std::string make_id() { return make_uuid(random_, now()); }
@@ -221,6 +227,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   shard::Engine& engine_;
   shard::DurableEngine& durable_;
   shard::WorkerRows& rows_;
+  const shard::RunList& runs_;
   Executor& executor_;
   const std::function<bool()> is_serving_;
   Random random_;

@@ -6,8 +6,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "api/durable/desk.h"
+#include "api/durable/gzip.h"
 #include "api/durable/utf8.h"
 #include "base/error.h"
+#include "base/sha256.h"
 
 namespace fairlead::durable {
 
@@ -89,6 +91,7 @@ void Door::Impl::serve(CallPtr call) {
   const bool is_worker_path = absl::StartsWith(call->request->path, "/api/worker/");
   call->plane = route != nullptr ? route->plane : is_worker_path ? Plane::kWorker : Plane::kControl;
   if (route != nullptr) call->operation = route->operation;
+  call->may_compress = options_.compression_enabled == "true";
   if (!check_body(*call, route) || !check_credentials(*call, route)) return;
   if (route == nullptr) {
     call->operation = {};
@@ -118,8 +121,29 @@ bool Door::Impl::check_body(Call& call, const Route* route) {
                 {{"accepted_content_types", json::array{"application/json"}}});
     return false;
   }
+  const std::string encoding =
+      absl::AsciiStrToLower(std::string(request.header("Content-Encoding")));
+  const bool is_packed = encoding == "gzip";
+  if (!is_packed && !encoding.empty() && encoding != "identity") {
+    call.refuse(415, "unsupported_content_encoding", "send the body as it is, or as gzip",
+                {{"accepted_content_encodings", json::array{"gzip", "identity"}}});
+    return false;
+  }
+  std::string unpacked;
+  if (is_packed) {
+    auto text = gunzipped(request.body, static_cast<size_t>(options_.payload_bytes_max));
+    if (!text.ok()) {
+      const bool is_large = absl::IsResourceExhausted(text.status());
+      json::object extra;
+      if (is_large) extra["limit"] = options_.payload_bytes_max;
+      call.refuse(is_large ? 413 : 400, is_large ? "payload_too_large" : "malformed_encoding",
+                  std::string(text.status().message()), std::move(extra));
+      return false;
+    }
+    unpacked = *std::move(text);
+  }
   std::string error;
-  auto body = parse_json(request.body, &error);
+  auto body = parse_json(is_packed ? unpacked : request.body, &error);
   if (!body.has_value() || !(body->is_object() || body->is_array())) {
     call.refuse(400, "malformed_json", "the body is not a JSON object",
                 {{"json_error", error.empty() ? "not an object" : error}});
@@ -134,30 +158,44 @@ bool Door::Impl::check_credentials(Call& call, const Route* route) {
   if (options_.auth_driver == "none" || (route != nullptr && route->plane == Plane::kOpen)) {
     return true;
   }
-  const bool has_roles = !options_.worker_token.empty() || !options_.operator_token.empty() ||
-                         !options_.admin_token.empty();
-  const bool has_shared =
-      options_.auth_backward_compatible == "true" && !options_.auth_token.empty();
+  const bool is_signed = options_.auth_driver == "signature";
+  const auto& worker = is_signed ? options_.worker_signature_key : options_.worker_token;
+  const auto& operators = is_signed ? options_.operator_signature_key : options_.operator_token;
+  const auto& admin = is_signed ? options_.admin_signature_key : options_.admin_token;
+  const auto& shared = is_signed ? options_.signature_key : options_.auth_token;
+  const bool has_roles = !worker.empty() || !operators.empty() || !admin.empty();
+  const bool has_shared = options_.auth_backward_compatible == "true" && !shared.empty();
   if (!has_roles && !has_shared) {
     call.refuse(500, "server_error",
-                "no token is configured; set DW_AUTH_TOKEN, or DW_AUTH_DRIVER=none for a server "
-                "that only this machine reaches");
+                absl::StrCat(is_signed ? "no key is configured; set DW_SIGNATURE_KEY"
+                                       : "no token is configured; set DW_AUTH_TOKEN",
+                             ", or DW_AUTH_DRIVER=none for a server that only this machine "
+                             "reaches"));
     return false;
   }
-  std::string_view given = call.request->header("Authorization");
-  if (!absl::StartsWithIgnoreCase(to_absl(given), "bearer ")) {
-    call.refuse(401, "unauthorized", "this needs an Authorization header with a bearer token");
-    return false;
+  std::string_view given = call.request->header(is_signed ? "X-Signature" : "Authorization");
+  if (!is_signed) {
+    if (!absl::StartsWithIgnoreCase(to_absl(given), "bearer ")) {
+      call.refuse(401, "unauthorized", "this needs an Authorization header with a bearer token");
+      return false;
+    }
+    given.remove_prefix(7);
   }
-  given.remove_prefix(7);
+  // A signature is of the body as it came, before it was unpacked.
+  const auto proves = [&](const std::string& secret) {
+    if (secret.empty()) return false;
+    return equal_secrets(given, is_signed ? hmac_sha256_hex(secret, call.request->body) : secret);
+  };
   char role = 0;
-  if (equal_secrets(given, options_.worker_token)) role = 'w';
-  if (equal_secrets(given, options_.operator_token)) role = 'o';
-  if (equal_secrets(given, options_.admin_token)) role = 'a';
-  const bool is_shared = role == 0 && has_shared && equal_secrets(given, options_.auth_token);
+  if (proves(worker)) role = 'w';
+  if (proves(operators)) role = 'o';
+  if (proves(admin)) role = 'a';
+  const bool is_shared = role == 0 && has_shared && proves(shared);
   if (is_shared) role = 'a';
   if (role == 0) {
-    call.refuse(401, "unauthorized", "the token is not one of this server's");
+    call.refuse(401, "unauthorized",
+                is_signed ? "X-Signature is not the body's with a key of this server"
+                          : "the token is not one of this server's");
     return false;
   }
   const std::string_view roles = route != nullptr ? route->roles : "woa";

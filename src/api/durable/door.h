@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "shard/durable_engine.h"
 #include "shard/engine.h"
+#include "shard/run_list.h"
 #include "shard/worker_rows.h"
 
 namespace fairlead::durable {
@@ -43,6 +44,7 @@ class Door {
     shard::Engine* engine = nullptr;
     shard::DurableEngine* durable = nullptr;
     shard::WorkerRows* workers = nullptr;
+    const shard::RunList* runs = nullptr;
     Executor* executor = nullptr;
     std::function<bool()> is_serving;
   };

@@ -260,6 +260,12 @@ class Fuzzer {
     add("X-Durable-Workflow-Protocol-Version", "1.20");
     add("X-Namespace", "default");
     if (random_.chance(0.1)) add("Authorization", noise(random_, 40));
+    if (random_.chance(0.1)) add("Accept-Encoding", "gzip;q=0.5, deflate");
+    if (random_.chance(0.05)) {
+      if (random_.chance(0.7)) request->body = gzipped(request->body);
+      if (random_.chance(0.3)) damage(random_, &request->body);
+      add("Content-Encoding", "gzip");
+    }
   }
 
   void send(std::shared_ptr<const Request> request) {

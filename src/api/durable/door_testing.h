@@ -11,6 +11,7 @@
 #include "api/durable/avro.h"
 #include "api/durable/codec.h"
 #include "api/durable/door.h"
+#include "api/durable/gzip.h"
 #include "api/durable/json.h"
 #include "gtest/gtest.h"
 #include "shard/node.h"
@@ -168,7 +169,11 @@ class World {
       } else {
         EXPECT_TRUE(response.status >= 400) << method << " " << path << " is not documented";
       }
-      auto parsed = parse_json(response.body);
+      std::string text = response.body;
+      for (const auto& [name, value] : response.headers) {
+        if (name == "Content-Encoding") text = gunzipped(text, 64 << 20).value();
+      }
+      auto parsed = parse_json(text);
       ASSERT_TRUE(parsed.has_value() && parsed->is_object()) << response.body;
       answer->body = parsed->as_object();
       answer->response = std::move(response);
@@ -258,8 +263,10 @@ class World {
     node_ = std::make_unique<shard::Node>(options, parts, Random(7));
     EXPECT_TRUE(node_->open().ok());
     workers_ = std::make_unique<shard::WorkerRows>(&store_, commits_.get());
-    door_ = std::make_unique<Door>(options_, Door::Parts{node_.get(), node_.get(), workers_.get(),
-                                                         executor.get(), [] { return true; }});
+    runs_ = std::make_unique<shard::RunList>(&store_, commits_.get(), options.shards);
+    door_ = std::make_unique<Door>(
+        options_, Door::Parts{node_.get(), node_.get(), workers_.get(), runs_.get(), executor.get(),
+                              [] { return true; }});
     executor->run();
   }
 
@@ -270,6 +277,7 @@ class World {
   std::unique_ptr<InstantCommitLog> commits_;
   std::unique_ptr<shard::Node> node_;
   std::unique_ptr<shard::WorkerRows> workers_;
+  std::unique_ptr<shard::RunList> runs_;
   std::unique_ptr<Door> door_;
   std::shared_ptr<const Request> last_;
 };

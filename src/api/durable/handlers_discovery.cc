@@ -59,6 +59,9 @@ void Door::Impl::cluster_info(CallPtr call) {
   info["default_namespace"] = options_.default_namespace;
   info["capabilities"] = {{"payload_codecs", json::array{"avro"}},
                           {"response_compression", json::array{}}};
+  if (options_.compression_enabled == "true") {
+    info["capabilities"].at("response_compression").as_array().emplace_back("gzip");
+  }
   info["limits"] = {{"max_payload_bytes", options_.payload_bytes_max}};
   info["control_plane"] = {
       {"version", kControlVersion},

@@ -91,6 +91,10 @@ json::object attributes_of(const model::RunState& run) {
   return attributes;
 }
 
+std::string business_key_of(std::string_view first_events) {
+  return text_of(object_of(started_payload(first_events)), "business_key");
+}
+
 json::object record_of(const Call& call, const model::RunState& run, bool is_current) {
   const auto status = status_of(run);
   const bool is_open = run.status() == model::RUNNING;
@@ -265,6 +269,51 @@ void Door::Impl::describe(CallPtr call) {
                   }));
             }));
       }));
+}
+
+void Door::Impl::list_workflows(CallPtr call) {
+  int64_t page_size = 50;
+  const std::string asked = call->parameter("page_size");
+  if (!asked.empty() &&
+      (!absl::SimpleAtoi(asked, &page_size) || page_size < 1 || page_size > 200)) {
+    return call->invalid("page_size", "page_size must be from 1 to 200");
+  }
+  const std::string bucket = call->parameter("status");
+  if (!bucket.empty() && bucket != "running" && bucket != "completed" && bucket != "failed") {
+    return call->invalid("status", "status must be running, completed or failed");
+  }
+  shard::ListRuns request;
+  request.ns = call->ns_num();
+  request.max = static_cast<size_t>(page_size);
+  const std::string token = call->parameter("next_page_token");
+  if (!token.empty() &&
+      (!absl::Base64Unescape(token, &request.before) || uuid_to_bytes(request.before).empty())) {
+    return call->refuse(400, "invalid_page_token", "the page token is not one of this server's");
+  }
+  request.may_match = [type = call->parameter("workflow_type"),
+                       bucket](const model::RunState& run) {
+    return (type.empty() || run.workflow_type() == type) &&
+           (bucket.empty() || bucket_of(status_of(run)) == bucket);
+  };
+  request.matches = [text = call->parameter("query")](const shard::ListedRun& listed) {
+    return text.empty() || listed.run.workflow_id().find(text) != std::string::npos ||
+           business_key_of(listed.first_events).find(text) != std::string::npos;
+  };
+  runs_.list(request, here<shard::RunPage>([call](absl::StatusOr<shard::RunPage> page) {
+               json::array workflows;
+               for (const auto& listed : page->runs) {
+                 auto record = record_of(*call, listed.run, true);
+                 const std::string key = business_key_of(listed.first_events);
+                 if (!key.empty()) record["business_key"] = key;
+                 workflows.emplace_back(std::move(record));
+               }
+               const auto count = static_cast<int64_t>(workflows.size());
+               json::object answer{{"workflows", std::move(workflows)},
+                                   {"workflow_count", count},
+                                   {"next_page_token", nullptr}};
+               if (!page->next.empty()) answer["next_page_token"] = absl::Base64Escape(page->next);
+               call->answer(200, std::move(answer));
+             }));
 }
 
 // Follows the chain back from its last run.

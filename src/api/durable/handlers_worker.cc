@@ -18,6 +18,33 @@ json::array list_of(const json::object& body, const char* name) {
   return found != nullptr && found->is_array() ? found->as_array() : json::array();
 }
 
+// Whether an optional list has nothing but strings; false after a refusal.
+bool read_strings(Call& call, const char* name, json::array* strings) {
+  const auto* found = member(call.body, name);
+  if (found == nullptr) return true;
+  const auto is_text = [](const json::value& each) { return each.is_string(); };
+  if (!found->is_array() ||
+      !std::all_of(found->as_array().begin(), found->as_array().end(), is_text)) {
+    call.invalid(name, absl::StrCat(name, " must be a list of strings"));
+    return false;
+  }
+  *strings = found->as_array();
+  return true;
+}
+
+// What a worker can do at once, and how much of it is free as it said itself.
+json::object slots_record(const Worker& worker) {
+  json::object slots{{"workflow_available", nullptr}, {"workflow_capacity", worker.workflow_slots},
+                     {"activity_available", nullptr}, {"activity_capacity", worker.activity_slots},
+                     {"session_available", nullptr},  {"session_capacity", 0}};
+  if (worker.task_slots.is_object()) {
+    for (const char* name : {"workflow_available", "activity_available", "session_available"}) {
+      if (const auto given = integer_of(worker.task_slots.as_object(), name)) slots[name] = *given;
+    }
+  }
+  return slots;
+}
+
 // A worker's key is its namespace and its id.
 std::string_view namespace_of(std::string_view key) { return key.substr(0, key.find('\n')); }
 
@@ -103,7 +130,7 @@ json::object Door::Impl::worker_record(const std::string& ns, const Worker& work
           {"capabilities", worker.capabilities},
           {"max_concurrent_workflow_tasks", worker.workflow_slots},
           {"max_concurrent_activity_tasks", worker.activity_slots},
-          {"task_slots", worker.task_slots},
+          {"task_slots", slots_record(worker)},
           {"process_metrics", worker.process_metrics},
           {"heartbeat_interval_seconds", kHeartbeatSeconds},
           {"status", is_stale ? "stale" : "active"},
@@ -136,9 +163,11 @@ void Door::Impl::register_worker(CallPtr call) {
   }
   worker.sdk_version = text_of(body, "sdk_version");
   worker.build_id = text_of(body, "build_id");
-  worker.workflow_types = list_of(body, "supported_workflow_types");
-  worker.activity_types = list_of(body, "supported_activity_types");
-  worker.capabilities = list_of(body, "capabilities");
+  if (!read_strings(*call, "supported_workflow_types", &worker.workflow_types) ||
+      !read_strings(*call, "supported_activity_types", &worker.activity_types) ||
+      !read_strings(*call, "capabilities", &worker.capabilities)) {
+    return;
+  }
   if (const auto* given = member(body, "workflow_definition_fingerprints");
       given != nullptr && given->is_object()) {
     worker.fingerprints = given->as_object();

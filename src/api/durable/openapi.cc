@@ -163,7 +163,9 @@ void OpenApi::add(std::string_view method, std::string_view path, Plane plane,
                      {"parameters", parameters_of(path, plane, doc)},
                      {"responses", std::move(responses)},
                      {"x-roles", std::move(allowed)}};
-  if (plane != Plane::kOpen) entry["security"] = {{{"bearer", json::array()}}};
+  if (plane != Plane::kOpen) {
+    entry["security"] = {{{"bearer", json::array()}}, {{"signature", json::array()}}};
+  }
   if (!doc.body.empty()) {
     // An empty body stands for an empty object.
     entry["requestBody"] = {

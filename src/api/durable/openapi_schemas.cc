@@ -110,6 +110,19 @@ constexpr char kRuns[] = R"json({
     "priority": {"$ref": "#/components/schemas/Priority"},
     "memo": {"type": "object"}, "search_attributes": {"type": "object"},
     "actions": {"type": "object", "additionalProperties": {"type": "boolean"}}}},
+"Workflows": {
+  "type": "object", "required": ["workflows", "workflow_count", "next_page_token"],
+  "properties": {"workflow_count": {"type": "integer", "minimum": 0},
+                 "next_page_token": {"type": ["string", "null"]},
+                 "workflows": {"type": "array", "items": {
+    "type": "object",
+    "required": ["workflow_id", "run_id", "workflow_type", "business_key", "status", "status_bucket",
+                 "task_queue", "is_terminal", "started_at", "closed_at", "search_attributes", "memo",
+                 "namespace", "payload_codec", "priority"],
+    "properties": {"status": {"$ref": "#/components/schemas/RunStatus"},
+                   "business_key": {"type": ["string", "null"]},
+                   "started_at": {"$ref": "#/components/schemas/Time"},
+                   "closed_at": {"$ref": "#/components/schemas/TimeOrNull"}}}}}},
 "Runs": {
   "type": "object", "required": ["workflow_id", "run_count", "runs"],
   "properties": {"run_count": {"type": "integer", "minimum": 1}, "runs": {"type": "array", "items": {
@@ -175,6 +188,10 @@ constexpr char kOperators[] = R"json({
                  "max_concurrent_workflow_tasks": {"type": "integer", "minimum": 0},
                  "max_concurrent_activity_tasks": {"type": "integer", "minimum": 0},
                  "status": {"enum": ["active", "draining", "stale"]},
+                 "task_slots": {
+    "type": "object",
+    "required": ["workflow_available", "workflow_capacity", "activity_available", "activity_capacity",
+                 "session_available", "session_capacity"]},
                  "last_heartbeat_at": {"$ref": "#/components/schemas/Time"},
                  "registered_at": {"$ref": "#/components/schemas/Time"}}},
 "Workers": {
@@ -185,15 +202,19 @@ constexpr char kOperators[] = R"json({
   "properties": {"outcome": {"const": "deregistered"},
                  "recovered_workflow_task_count": {"type": "integer", "minimum": 0}}},
 "TaskCounts": {
-  "type": "object", "required": ["ready_count", "leased_count"],
+  "type": "object",
+  "required": ["ready_count", "leased_count", "expired_lease_count", "added_last_minute",
+               "dispatched_last_minute"],
   "additionalProperties": {"type": "integer", "minimum": 0}},
 "QueueRecord": {
-  "type": "object", "required": ["name", "stats", "admission"],
+  "type": "object", "required": ["name", "stats", "admission", "repair"],
   "properties": {
     "name": {"type": "string"},
     "stats": {
       "type": "object",
-      "required": ["approximate_backlog_count", "workflow_tasks", "activity_tasks", "pollers"],
+      "required": ["approximate_backlog_count", "approximate_backlog_age", "oldest_ready_task",
+                   "approximate_backlog_age_seconds", "workflow_tasks", "activity_tasks", "pollers",
+                   "tasks_added_last_minute", "tasks_dispatched_last_minute"],
       "properties": {"approximate_backlog_count": {"type": "integer", "minimum": 0},
                      "workflow_tasks": {"$ref": "#/components/schemas/TaskCounts"},
                      "activity_tasks": {"$ref": "#/components/schemas/TaskCounts"},
@@ -204,8 +225,11 @@ constexpr char kOperators[] = R"json({
   "type": "object", "required": ["namespace", "task_queues"],
   "properties": {"task_queues": {"type": "array", "items": {"$ref": "#/components/schemas/QueueRecord"}}}},
 "TaskQueue": {"allOf": [{"$ref": "#/components/schemas/QueueRecord"}, {
-  "type": "object", "required": ["namespace", "pollers"],
-  "properties": {"pollers": {"type": "array", "items": {"allOf": [
+  "type": "object", "required": ["namespace", "pollers", "current_leases"],
+  "properties": {"current_leases": {"type": "array", "maxItems": 50, "items": {
+    "type": "object",
+    "required": ["task_id", "task_type", "workflow_id", "run_id", "lease_owner", "lease_expires_at",
+                 "is_expired"]}}, "pollers": {"type": "array", "items": {"allOf": [
     {"$ref": "#/components/schemas/Worker"},
     {"type": "object", "required": ["is_stale", "heartbeat_expires_at"]}]}}}}]},
 "NewNamespace": {
@@ -402,6 +426,13 @@ constexpr char kParameters[] = R"json({
                       "schema": {"type": "integer", "minimum": 1, "maximum": 1000, "default": 100}},
 "next_page_token": {"name": "next_page_token", "in": "query", "required": false,
                     "schema": {"type": "string"}},
+"workflow_page_size": {"name": "page_size", "in": "query", "required": false,
+                       "schema": {"type": "integer", "minimum": 1, "maximum": 200, "default": 50}},
+"workflow_type": {"name": "workflow_type", "in": "query", "required": false, "schema": {"type": "string"}},
+"run_status": {"name": "status", "in": "query", "required": false,
+               "schema": {"enum": ["running", "completed", "failed"]}},
+"query": {"name": "query", "in": "query", "required": false,
+          "description": "A part of the workflow id or of the business key.", "schema": {"type": "string"}},
 "wait_new_event": {"name": "wait_new_event", "in": "query", "required": false,
                    "schema": {"type": "boolean", "default": false}},
 "task_queue": {"name": "task_queue", "in": "query", "required": false, "schema": {"type": "string"}},
@@ -423,9 +454,16 @@ json::object openapi_components() {
                                       std::string_view(kOperators), std::string_view(kWorkers)}) {
     for (auto& entry : parsed(part)) schemas[entry.key()] = entry.value();
   }
-  return {{"schemas", std::move(schemas)},
-          {"parameters", parsed(kParameters)},
-          {"securitySchemes", {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}}}}};
+  return {
+      {"schemas", std::move(schemas)},
+      {"parameters", parsed(kParameters)},
+      {"securitySchemes",
+       {{"bearer", {{"type", "http"}, {"scheme", "bearer"}}},
+        {"signature",
+         {{"type", "apiKey"},
+          {"in", "header"},
+          {"name", "X-Signature"},
+          {"description", "The body's HMAC-SHA256 with a key of the server, in small hex."}}}}}};
 }
 
 }  // namespace fairlead::durable

@@ -10,12 +10,17 @@ namespace fairlead::durable {
 
 // What operators may set. The names are those of Durable Workflow's own variables, without DW_.
 struct Options {
-  std::string auth_driver = "token";  // none, token
+  std::string auth_driver = "token";  // none, token, signature
   std::string auth_token;
   std::string worker_token;
   std::string operator_token;
   std::string admin_token;
-  std::string auth_backward_compatible = "true";  // the shared token besides those of roles
+  std::string signature_key;
+  std::string worker_signature_key;
+  std::string operator_signature_key;
+  std::string admin_signature_key;
+  std::string auth_backward_compatible = "true";  // the shared secret besides those of roles
+  std::string compression_enabled = "true";       // of answers, for who accepts it
   std::string default_namespace = "default";
   std::string server_id = "fairlead";
   std::string version = "0";
