@@ -14,6 +14,12 @@ DurationNs duration_of(const google::protobuf::Duration& duration) {
   return duration.seconds() * kSecond + duration.nanos();
 }
 
+// The run that the activity belongs to: its workflow's, or its own if it has none.
+const std::string& run_of(const PollActivityTaskQueueResponse& task) {
+  return task.activity_run_id().empty() ? task.workflow_execution().run_id()
+                                        : task.activity_run_id();
+}
+
 TimeNs time_of_stamp(const google::protobuf::Timestamp& stamp) {
   return stamp.seconds() * kSecond + stamp.nanos();
 }
@@ -61,7 +67,7 @@ void ActivityWorker::take(Task task) {
   const auto token = api::decode_token(work->task.task_token());
   if (!token.ok()) return world_.auditor->fail("an activity's token cannot be read");
   work->scheduled_id = token->scheduled_id;
-  const auto& run_id = work->task.workflow_execution().run_id();
+  const auto& run_id = run_of(work->task);
   if (work->task.heartbeat_details().payloads_size() > 0 &&
       !absl::SimpleAtoi(work->task.heartbeat_details().payloads(0).data(), &work->heartbeat)) {
     return world_.auditor->fail("an activity's heartbeat details are not what was recorded");
@@ -71,7 +77,8 @@ void ActivityWorker::take(Task task) {
                                   work->task.workflow_execution().workflow_id()));
   world_.auditor->given_activity(
       run_id, {work->scheduled_id, work->task.activity_id(), work->task.attempt(),
-               time_of_stamp(work->task.started_time()), work->heartbeat});
+               time_of_stamp(work->task.started_time()), work->heartbeat,
+               !work->task.activity_run_id().empty()});
   world_.auditor->saw_start(work->task.priority().fairness_key(),
                             time_of_stamp(work->task.started_time()));
   if (work->task.input().payloads_size() != 1 ||
@@ -118,8 +125,8 @@ void ActivityWorker::heartbeat(const WorkPtr& work) {
       [this, work, beat](const Outcome& outcome,
                          const RecordActivityTaskHeartbeatResponse& response) {
         if (outcome.ok()) {
-          world_.auditor->told_heartbeat(work->task.workflow_execution().run_id(),
-                                         work->scheduled_id, work->task.attempt(), beat);
+          world_.auditor->told_heartbeat(run_of(work->task), work->scheduled_id,
+                                         work->task.attempt(), beat);
         }
         if (outcome.code == kNotFound) return;  // timed out, or the run is over
         if (outcome.ok() && response.cancel_requested() && world_.chance(0.8)) {
@@ -145,8 +152,7 @@ void ActivityWorker::complete(const WorkPtr& work) {
       process_, "RespondActivityTaskCompleted", request, 5,
       [this, work, result](const Outcome& outcome, const RespondActivityTaskCompletedResponse&) {
         if (outcome.ok()) {
-          world_.auditor->told_activity_completed(work->task.workflow_execution().run_id(),
-                                                  work->scheduled_id, result);
+          world_.auditor->told_activity_completed(run_of(work->task), work->scheduled_id, result);
         } else if (outcome.code == kNotFound) {
           world_.probes->hit(Probe::kStaleActivityToken);
         } else if (!outcome.is_unknown()) {
@@ -159,7 +165,7 @@ void ActivityWorker::complete_by_id(const WorkPtr& work) {
   RespondActivityTaskCompletedByIdRequest request;
   request.set_namespace_(kNamespace);
   request.set_workflow_id(work->task.workflow_execution().workflow_id());
-  request.set_run_id(work->task.workflow_execution().run_id());
+  request.set_run_id(run_of(work->task));
   request.set_activity_id(work->task.activity_id());
   request.set_identity(name_);
   const std::string result = absl::StrCat(name_, " did it by id at ", world_.scheduler->now());
@@ -170,8 +176,7 @@ void ActivityWorker::complete_by_id(const WorkPtr& work) {
                            const RespondActivityTaskCompletedByIdResponse&) {
         if (!outcome.ok()) return;
         world_.probes->hit(Probe::kActivityCompletedById);
-        world_.auditor->told_activity_completed(work->task.workflow_execution().run_id(),
-                                                work->scheduled_id, result);
+        world_.auditor->told_activity_completed(run_of(work->task), work->scheduled_id, result);
       });
 }
 
@@ -198,8 +203,7 @@ void ActivityWorker::cancel(const WorkPtr& work) {
       process_, "RespondActivityTaskCanceled", request, 5,
       [this, work](const Outcome& outcome, const RespondActivityTaskCanceledResponse&) {
         if (!outcome.ok()) return;
-        world_.auditor->told_activity_canceled(work->task.workflow_execution().run_id(),
-                                               work->scheduled_id);
+        world_.auditor->told_activity_canceled(run_of(work->task), work->scheduled_id);
       });
 }
 

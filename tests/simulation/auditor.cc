@@ -89,6 +89,7 @@ void Auditor::told_task_completed(const std::string& run_id, int64_t started_id)
 }
 
 void Auditor::given_activity(const std::string& run_id, const GivenActivity& given) {
+  if (given.is_lone) runs_[run_id].is_lone = true;
   auto& activity = runs_[run_id].activities[given.scheduled_id];
   const auto& meddling = runs_[run_id].meddled[given.activity_id];
   const std::string name = absl::StrCat("activity ", given.scheduled_id, " of run ", run_id);
@@ -339,7 +340,9 @@ void Auditor::count_ending(const Events& events) {
 
 std::vector<std::string> Auditor::runs() const {
   std::vector<std::string> runs;
-  for (const auto& [run_id, run] : runs_) runs.push_back(run_id);
+  for (const auto& [run_id, run] : runs_) {
+    if (!run.is_lone) runs.push_back(run_id);
+  }
   return runs;
 }
 

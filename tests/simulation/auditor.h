@@ -10,6 +10,7 @@
 #include "simulation/history_check.h"
 #include "simulation/probes.h"
 #include "simulation/trace.h"
+#include "temporal/api/activity/v1/message.pb.h"
 
 namespace fairlead::sim {
 
@@ -64,6 +65,7 @@ class Auditor {
     int32_t attempt = 0;
     TimeNs started = 0;
     int64_t heartbeat = 0;
+    bool is_lone = false;  // it has no workflow
   };
   void given_activity(const std::string& run_id, const GivenActivity& given);
   // Nothing of the activity starts until somebody is about to let it go.
@@ -81,6 +83,15 @@ class Auditor {
   void told_heartbeat(const std::string& run_id, int64_t scheduled_id, int32_t attempt,
                       int64_t heartbeat);
 
+  // --- Activities without a workflow.
+
+  // Each has one outcome, which never changes.
+  using LoneOutcome = temporal::api::activity::v1::ActivityExecutionOutcome;
+  void told_lone_ended(const std::string& run_id, const LoneOutcome& outcome);
+  void told_lone_terminated(const std::string& run_id);
+  // At the end: every one has ended, and what workers and clients were told of it is its outcome.
+  void settle_lone();
+
   // --- What anyone has read. An event that was seen never changes.
 
   void saw_events(const std::string& run_id, const Events& events);
@@ -93,6 +104,7 @@ class Auditor {
   // After all runs were settled: chains are linked, and parents and children agree.
   void settle_families();
 
+  // Of workflows.
   std::vector<std::string> runs() const;
   bool is_closed(const std::string& run_id) const;
   bool was_asked_for(const std::string& run_id) { return !runs_[run_id].input.empty(); }
@@ -131,6 +143,9 @@ class Auditor {
     absl::btree_map<int64_t, Activity> activities;
     absl::btree_map<std::string, Meddling> meddled;  // by activity id
     Events history;                                  // once it was settled
+    bool is_lone = false;
+    bool is_lone_terminated = false;
+    std::optional<LoneOutcome> lone_outcome;
   };
 
   void settle_signals(const Run& run, const std::string& name, const Events& events);

@@ -74,6 +74,9 @@ enum class Probe : uint8_t {
   kUpdateAdmittedAgain,
   kActivityOfAReset,
   kChildOfAReset,
+  kLoneEnded,
+  kLoneCanceled,
+  kLoneTerminated,
   kCount,
 };
 
@@ -143,6 +146,9 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "update admitted again",
     "activity kept by a reset",
     "child kept by a reset",
+    "activity without a workflow ended",
+    "activity without a workflow canceled",
+    "activity without a workflow terminated",
 };
 
 class Probes {

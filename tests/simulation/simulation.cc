@@ -72,6 +72,8 @@ void Simulation::storm() {
   auto& random = scheduler_.random();
   const bool is_crowded = random.chance(0.2);
   client_->start(static_cast<int>(10 + random.below(is_crowded ? 150 : 40)), kStorm * 3 / 4);
+  lone_client_ = std::make_unique<LoneClient>(&world_, "lone-client");
+  lone_client_->start(static_cast<int>(random.below(20)), kStorm * 3 / 4);
   // Sometimes the workers come late, and find that much has piled up.
   const auto hire = [this](auto add) {
     const bool is_late = scheduler_.random().chance(0.3);
@@ -149,6 +151,7 @@ void Simulation::calm() {
   world_.mood = {};
   wire_.weather = {};
   client_->calm_down();
+  lone_client_->calm_down();
   add_workflow_worker();
   add_activity_worker();
   const TimeNs end = scheduler_.now() + kPatience;
@@ -175,10 +178,12 @@ void Simulation::calm() {
 void Simulation::settle() {
   check_rows("after the last workflow ended", true);
   const auto runs = auditor_.runs();
+  lone_client_->read_all();
   for (const auto& run_id : runs) read_to_end(run_id, "", std::make_shared<Events>());
   run_until(scheduler_.now() + kMinute);
   if (settled_ != runs.size()) auditor_.fail("a history cannot be read at the end");
   auditor_.settle_limits();
+  auditor_.settle_lone();
   auditor_.settle_families();
 }
 

@@ -6,6 +6,7 @@
 
 #include "simulation/activity_worker.h"
 #include "simulation/client.h"
+#include "simulation/lone.h"
 #include "simulation/server.h"
 #include "simulation/workflow_worker.h"
 #include "simulation/world.h"
@@ -79,6 +80,7 @@ class Simulation {
   Owner last_server_ = kNobody;
   std::unique_ptr<Server> server_;
   std::unique_ptr<Client> client_;
+  std::unique_ptr<LoneClient> lone_client_;
   ProcessPtr reader_;
   std::vector<std::unique_ptr<WorkflowWorker>> workflow_workers_;
   std::vector<std::unique_ptr<ActivityWorker>> activity_workers_;
