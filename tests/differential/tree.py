@@ -19,8 +19,10 @@ UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 OPAQUE = {
     "task_token": "<token>",
     "next_page_token": "<token>",
+    "long_poll_token": "<token>",
     "task_id": "<task id>",
     "history_size_bytes": "<size>",
+    "state_size_bytes": "<size>",
     "execution_duration": "<measured>",
     "current_retry_interval": "<measured>",
     "last_access_time": "<time>",
@@ -41,11 +43,16 @@ class RunNames:
         self.runs: list[tuple[str, str]] = []
 
     def add(self, workflow_id: str, run_id: str) -> None:
+        if self.add_name(workflow_id, run_id):
+            self.runs.append((workflow_id, run_id))
+
+    def add_name(self, owner: str, run_id: str) -> bool:
+        """Of a run that has no history, too."""
         if run_id in self._names or not UUID.fullmatch(run_id):
-            return
-        self._counts[workflow_id] = self._counts.get(workflow_id, 0) + 1
-        self._names[run_id] = f"<{workflow_id} {self._counts[workflow_id]}>"
-        self.runs.append((workflow_id, run_id))
+            return False
+        self._counts[owner] = self._counts.get(owner, 0) + 1
+        self._names[run_id] = f"<{owner} {self._counts[owner]}>"
+        return True
 
     def add_all(self, message: Message) -> None:
         """Learns every pair of a workflow id and a run id in a message."""

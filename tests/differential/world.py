@@ -121,6 +121,8 @@ class World:
             named = request if hasattr(request, "workflow_id") else getattr(request, "workflow_execution", None)
             if named is not None:
                 self._runs.add(named.workflow_id, answer.run_id)
+            elif hasattr(request, "activity_id"):
+                self._runs.add_name(request.activity_id, answer.run_id)
         self._runs.add_all(answer)
 
     # ---- a client's moves ------------------------------------------------------------------------
