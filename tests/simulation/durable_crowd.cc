@@ -1,6 +1,5 @@
 #include "simulation/durable_crowd.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 
 namespace fairlead::sim {
@@ -108,18 +107,16 @@ void DurableWorker::take_workflow(const json::object& task) {
 }
 
 void DurableWorker::complete_workflow(const json::object& task) {
-  const auto workflow_id = text_of(task, "workflow_id");
-  const auto command = next_command(workflow_id, task.at("history_events").as_array());
-  const bool is_end = text_of(command, "type") == "complete_workflow";
+  const auto command =
+      next_command(text_of(task, "workflow_id"), task.at("history_events").as_array());
   tell(absl::StrCat("worker/workflow-tasks/", text_of(task, "task_id"), "/complete"),
        {{"lease_owner", task.at("lease_owner")},
         {"workflow_task_attempt", task.at("workflow_task_attempt")},
         {"commands", json::array{command}}},
        5,
-       [this, workflow_id, is_end, id = text_of(task, "task_id"),
+       [this, id = text_of(task, "task_id"),
         attempt = integer_of(task, "workflow_task_attempt").value_or(0)] {
          promises_.told_taken(id, attempt);
-         if (is_end) promises_.told_ended(workflow_id);
        });
 }
 

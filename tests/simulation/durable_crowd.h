@@ -30,7 +30,6 @@ class DurablePromises {
   void sends_signal(const std::string& workflow_id, const std::string& name);
   void told_signaled(const std::string& workflow_id, const std::string& name);
   void told_activity_completed(const std::string& workflow_id, const std::string& execution);
-  void told_ended(const std::string& workflow_id);
   // At the end, with the whole history.
   void settle(const std::string& workflow_id, const json::array& events);
 
@@ -41,7 +40,6 @@ class DurablePromises {
     std::string run_id;
     absl::btree_map<std::string, bool> signals;  // whether it was acknowledged
     absl::btree_set<std::string> completed;      // activities
-    bool is_ended = false;
   };
   struct Task {
     absl::btree_map<int64_t, std::string> given;  // attempts, and the poll of each

@@ -1,4 +1,3 @@
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "simulation/durable_crowd.h"
 
@@ -46,10 +45,6 @@ void DurablePromises::told_signaled(const std::string& workflow_id, const std::s
 void DurablePromises::told_activity_completed(const std::string& workflow_id,
                                               const std::string& execution) {
   runs_[workflow_id].completed.insert(execution);
-}
-
-void DurablePromises::told_ended(const std::string& workflow_id) {
-  runs_[workflow_id].is_ended = true;
 }
 
 void DurablePromises::settle(const std::string& workflow_id, const json::array& events) {

@@ -88,7 +88,8 @@ void Operator::pause(const RunName& run, const std::string& activity_id) {
       [this, run, activity_id](const Outcome& outcome, const PauseActivityResponse&) {
         if (!outcome.ok()) return;
         world_.probes->hit(Probe::kActivityPaused);
-        world_.auditor->told_paused(run.second, activity_id);
+        // In the calm everything was let go, perhaps before this answer arrived.
+        if (!is_calm_) world_.auditor->told_paused(run.second, activity_id);
         world_.later(process_, world_.scheduler->between(0, 20 * kSecond),
                      [this, run, activity_id] { let_go(run, activity_id); });
       });
