@@ -115,7 +115,9 @@ TEST_F(ServiceTest, DescribingANamespace) {
   expect_same(described, from_text<DescribeNamespaceResponse>(R"(
       namespace_info { name: "default" state: NAMESPACE_STATE_REGISTERED id: "id-of-default"
         capabilities { worker_poll_complete_on_shutdown: true poller_autoscaling: true eager_workflow_start: true
-        sync_update: true async_update: true worker_heartbeats: true }
+        sync_update: true async_update: true worker_heartbeats: true
+        standalone_activities: true standalone_activity_start_delay: true
+        standalone_activity_operator_commands: true }
         limits { blob_size_limit_error: 2097152 memo_size_limit_error: 2097152
                  workflow_task_completion_size_limit_error: 41943040 } }
       config { workflow_execution_retention_ttl { seconds: 86400 } bad_binaries { }
