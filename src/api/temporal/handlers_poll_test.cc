@@ -50,18 +50,22 @@ TEST_F(PollTest, SaysWhoPollsWhatAndForHowLong) {
 
 // Tools show which build of a program its workers run.
 TEST_F(PollTest, KeepsWhatTheWorkerSaysOfItsBuild) {
-  auto request = valid();
-  request.mutable_worker_version_capabilities()->set_build_id("b1");
-  request.mutable_deployment_options()->set_deployment_name("shop");
-  call("PollWorkflowTaskQueue", request);
+  const auto with_build = [](const std::string& build_id) {
+    auto request = valid();
+    request.MergeFrom(from_text<PollWorkflowTaskQueueRequest>(
+        "worker_version_capabilities { build_id: '" + build_id +
+        "' } deployment_options { deployment_name: 'shop' }"));
+    return request;
+  };
+  call("PollWorkflowTaskQueue", with_build("b1"));
   temporal::api::taskqueue::v1::PollerInfo about;
   ASSERT_TRUE(about.ParseFromString(engine.workflow_polls.requests.at(0).about));
   expect_same(about, from_text<temporal::api::taskqueue::v1::PollerInfo>(R"(
       worker_version_capabilities { build_id: "b1" }
       deployment_options { deployment_name: "shop" })"));
 
-  request.mutable_worker_version_capabilities()->set_build_id(std::string(1001, 'b'));
-  EXPECT_EQ(call("PollWorkflowTaskQueue", request)->status.code, kInvalidArgument);
+  EXPECT_EQ(call("PollWorkflowTaskQueue", with_build(std::string(1001, 'b')))->status.code,
+            kInvalidArgument);
 }
 
 // Workers that started together would otherwise come back together, every minute, for ever.
