@@ -47,6 +47,7 @@ class Server {
   std::unique_ptr<shard::Node> node_;
   api::MethodTable methods_;
   std::unique_ptr<shard::WorkerRows> worker_rows_;
+  std::unique_ptr<shard::RunList> run_list_;
   std::unique_ptr<durable::Door> door_;
 };
 
