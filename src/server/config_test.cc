@@ -252,7 +252,7 @@ TEST(Config, DurableWorkflowsOwnVariablesAreUnderstoodAndOursWin) {
   EXPECT_EQ(config->durable.auth_driver, "none");
   EXPECT_EQ(config->durable.poll_timeout, 9 * kSecond);
   EXPECT_EQ(config->durable.activity_lease, 300 * kSecond) << "empty is not set";
-  sources.environment = {{"DW_AUTH_DRIVER", "signature"}};
+  sources.environment = {{"DW_AUTH_DRIVER", "kerberos"}};
   const auto refused = Config::load(sources);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("DW_AUTH_DRIVER: "));
