@@ -1,8 +1,8 @@
 #pragma once
 
-#include <deque>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -56,7 +56,7 @@ class Http2Carrier {
 
 // What a handler wants sent. With a status the call ends behind the messages.
 struct Outgoing {
-  std::deque<std::string> messages;
+  std::vector<std::string> messages;
   std::optional<RpcStatus> status;
 };
 

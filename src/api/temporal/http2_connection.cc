@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <cstring>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -63,8 +64,11 @@ struct Http2Connection::Stream {
   bool is_half_closed = false;  // the client has said all it will say
   bool is_half_close_told = false;
 
+  bool has_messages() const { return sent_messages < out.messages.size(); }
+
   Outgoing out;
-  size_t sent_bytes = 0;  // of out.messages.front(), its prefix included
+  size_t sent_messages = 0;  // of out.messages
+  size_t sent_bytes = 0;     // of the one after those, its prefix included
   bool is_answering = false;
   bool is_waiting = false;  // the library asked for bytes when there were none
   bool is_ended = false;    // the last frame has been made
@@ -302,7 +306,7 @@ void Http2Connection::hear(Stream* stream) {
   if (stream->call == nullptr || stream->is_refused) return;
   Http2Call& call = *stream->call;
   std::optional<RpcStatus> error;
-  while (stream->out.messages.empty() && call.wants_message()) {
+  while (!stream->has_messages() && call.wants_message()) {
     std::optional<GrpcMessage> message = stream->reader.next(&error);
     if (!message.has_value()) break;
     call.on_message(std::move(*message));
@@ -322,7 +326,12 @@ void Http2Connection::hear(Stream* stream) {
 }
 
 void Http2Connection::send(Stream* stream, Outgoing outgoing) {
-  for (std::string& message : outgoing.messages) stream->out.messages.push_back(std::move(message));
+  if (stream->out.messages.empty()) {
+    stream->out.messages = std::move(outgoing.messages);
+  } else {
+    std::move(outgoing.messages.begin(), outgoing.messages.end(),
+              std::back_inserter(stream->out.messages));
+  }
   if (outgoing.status.has_value()) {
     if (settings_.refusals != nullptr && stream->route != nullptr) {
       settings_.refusals->count(stream->route->method, *outgoing.status);
@@ -360,10 +369,9 @@ void Http2Connection::refuse_http(Stream* stream, std::string_view http_status) 
 }
 
 ssize_t Http2Connection::fill(Stream* stream, uint8_t* out, size_t room, uint32_t* flags) {
-  std::deque<std::string>& messages = stream->out.messages;
   size_t filled = 0;
-  while (filled < room && !messages.empty()) {
-    const std::string& message = messages.front();
+  while (filled < room && stream->has_messages()) {
+    const std::string& message = stream->out.messages[stream->sent_messages];
     const MessagePrefix prefix(message.size());
     size_t& sent = stream->sent_bytes;
     const std::string_view rest =
@@ -375,11 +383,13 @@ ssize_t Http2Connection::fill(Stream* stream, uint8_t* out, size_t room, uint32_
     filled += size;
     sent += size;
     if (sent == kMessagePrefixBytes + message.size()) {
-      messages.pop_front();
+      ++stream->sent_messages;
       sent = 0;
     }
   }
-  if (!messages.empty()) return static_cast<ssize_t>(filled);
+  if (stream->has_messages()) return static_cast<ssize_t>(filled);
+  stream->out.messages.clear();
+  stream->sent_messages = 0;
   if (stream->out.status.has_value()) {
     *flags |= NGHTTP2_DATA_FLAG_EOF | NGHTTP2_DATA_FLAG_NO_END_STREAM;
     submit_trailers(stream);

@@ -4,7 +4,6 @@
 
 #include <array>
 #include <boost/asio/ip/tcp.hpp>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <string>
