@@ -67,6 +67,10 @@ void set_memory(const RocksDbOptions& wanted, rocksdb::Options* options) {
   table.pin_l0_filter_and_index_blocks_in_cache = true;
   table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
   table.whole_key_filtering = true;
+  // In pieces: a whole filter or index of a large file has hundreds of KiB, and where the cache
+  // has no room for all of them each look at a row that was forgotten would read one again.
+  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
+  table.partition_filters = true;
   table.block_size = size_t{8} << 10;
   table.format_version = 5;
   options->table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
