@@ -69,7 +69,7 @@ Slots Roster::slots(const Place& place, TaskKind kind, DurationNs stale_after, T
       ++slots.stale_workers;
     } else if (!worker.is_draining) {
       ++slots.active_workers;
-      slots.configured += worker.slots[at(kind)];
+      slots.configured = add_saturated(slots.configured, worker.slots[at(kind)]);
     }
   }
   return slots;

@@ -31,6 +31,14 @@ TEST(Roster, AddsUpTheSlotsOfActiveWorkers) {
   EXPECT_EQ(workflow_slots(roster, kStart).configured, 8);
 }
 
+// A worker may say any number; two of them must not add up to fewer than none.
+TEST(Roster, SlotsAddUpToTheMostThereCanBe) {
+  Roster roster;
+  ASSERT_TRUE(roster.put(kPayments, "one", {100, 1}, kStart).ok());
+  ASSERT_TRUE(roster.put(kPayments, "two", {kNever, 1}, kStart).ok());
+  EXPECT_EQ(workflow_slots(roster, kStart).configured, kNever);
+}
+
 TEST(Roster, AWorkerThatIsNotHeardOfIsStaleUntilItsNextHeartbeat) {
   Roster roster;
   ASSERT_TRUE(roster.put(kPayments, "one", {8, 8}, kStart).ok());
