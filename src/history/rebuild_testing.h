@@ -26,6 +26,7 @@ inline void forget_untold(Run* run) {
   state.clear_last_stamp();
   state.clear_state_transitions();
   state.clear_batches();
+  state.clear_has_no_pending();
   state.clear_armed_ns();
   state.clear_close_refused();
   state.clear_delete_at_ns();

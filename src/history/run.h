@@ -28,6 +28,10 @@ struct Run {
   absl::btree_set<int64_t> touched_externals;
   absl::btree_set<std::string> touched_updates;
 
+  bool has_pending_rows() const {
+    return !activities.empty() || !timers.empty() || !children.empty() || !externals.empty() ||
+           !updates.empty();
+  }
   bool is_open() const { return state.status() == model::RUNNING; }
   bool has_started_task() const {
     return state.has_workflow_task() && state.workflow_task().started_id() != 0;

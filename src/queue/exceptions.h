@@ -18,7 +18,8 @@ struct Exception {
   std::string queue;
   std::optional<model::TaskKind> kind;
   // What it sets.
-  Order order = Order::kFair;
+  std::optional<Order> order;
+  std::optional<uint32_t> levels;
 
   bool covers(std::string_view ns_name, const QueueName& name) const {
     return (ns.empty() || ns == ns_name) && (queue.empty() || queue == name.name) &&
@@ -30,15 +31,21 @@ struct Exception {
   }
 };
 
-// The one that says most about a queue counts; among equals the first.
+// Each setting is taken from the exception that says most about the queue; among equals the first.
 inline void apply_exceptions(std::span<const Exception> exceptions, std::string_view ns,
                              const QueueName& name, Settings* settings) {
-  const Exception* best = nullptr;
+  const Exception* order = nullptr;
+  const Exception* levels = nullptr;
   for (const auto& one : exceptions) {
     if (!one.covers(ns, name)) continue;
-    if (best == nullptr || one.constraints() > best->constraints()) best = &one;
+    const auto says_more_than = [&](const Exception* known) {
+      return known == nullptr || one.constraints() > known->constraints();
+    };
+    if (one.order.has_value() && says_more_than(order)) order = &one;
+    if (one.levels.has_value() && says_more_than(levels)) levels = &one;
   }
-  if (best != nullptr) settings->order = best->order;
+  if (order != nullptr) settings->order = *order->order;
+  if (levels != nullptr) settings->levels = *levels->levels;
 }
 
 }  // namespace fairlead::queue

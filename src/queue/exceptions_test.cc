@@ -28,6 +28,18 @@ TEST(Exceptions, TheOneThatSaysMostAboutAQueueWins) {
   EXPECT_EQ(settings_of(exceptions, mails).order, Order::kFair);
 }
 
+TEST(Exceptions, EachSettingIsTakenByItself) {
+  const std::vector<Exception> exceptions = {
+      {.ns = "prod", .levels = 9},
+      {.ns = "prod", .queue = "billing", .order = Order::kFifo},
+      {.ns = "prod", .levels = 7},  // says as much as the first and comes later
+      {.ns = "other", .queue = "billing", .levels = 3},
+  };
+  const auto settings = settings_of(exceptions, kBilling);
+  EXPECT_EQ(settings.order, Order::kFifo);
+  EXPECT_EQ(settings.levels, 9U);
+}
+
 TEST(Exceptions, AmongEqualsTheFirstCountsAndStrangersDoNot) {
   const std::vector<Exception> exceptions = {
       {.ns = "other", .queue = "billing", .order = Order::kFair},

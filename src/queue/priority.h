@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 
@@ -9,14 +10,19 @@
 
 namespace fairlead::queue {
 
-inline constexpr uint32_t kLevels = 5;
-inline constexpr uint32_t kDefaultLevel = (kLevels + 1) / 2;
+// How many levels a queue has unless told otherwise, and at most.
+inline constexpr uint32_t kLevelsDefault = 5;
+inline constexpr uint32_t kLevelsMax = 64;
+// The most that a level may leave to those below it, in hundredths of its turns.
+inline constexpr uint32_t kLowerLevelShareMax = 50;
+constexpr uint32_t default_level(uint32_t levels) { return (levels + 1) / 2; }
+inline constexpr uint32_t kDefaultLevel = default_level(kLevelsDefault);
 inline constexpr size_t kFairnessKeyBytesMax = 64;
 
 // The level a task waits in: 1 is most urgent. Keys beyond the last level belong to the last one.
-inline uint32_t effective_level(const model::Priority& priority) {
-  if (priority.priority_key() <= 0) return kDefaultLevel;
-  return std::min(static_cast<uint32_t>(priority.priority_key()), kLevels);
+inline uint32_t effective_level(const model::Priority& priority, uint32_t levels) {
+  if (priority.priority_key() <= 0) return default_level(levels);
+  return std::min(static_cast<uint32_t>(priority.priority_key()), levels);
 }
 
 // What a client may ask for.

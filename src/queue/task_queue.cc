@@ -20,9 +20,29 @@ TaskQueue::TaskQueue(Backlog* backlog, Settings settings)
       names_(0, KeyHash{this}, KeyEqual{this}),
       throttled_keys_(ByArrival{this}),
       debts_(ByArrival{this}) {
-  for (auto& number : levels_) number = std::make_unique<Level>();
   epochs_.push_back({asked_order()});
-  for (uint32_t number = 1; number <= kLevels; ++number) rebuild(number);
+  add_levels(settings_.levels);
+}
+
+void TaskQueue::add_levels(uint32_t levels) {
+  FL_ASSERT(levels <= kLevelsMax, "levels are clipped before they get here");
+  while (levels_.size() < levels) {
+    levels_.push_back(std::make_unique<Level>());
+    at_epoch_[levels_.size() - 1] = first_epoch_of(levels_.size() - 1);
+    rebuild(static_cast<uint32_t>(levels_.size()));
+  }
+}
+
+void TaskQueue::Lines::add(uint32_t level, uint32_t line) {
+  const auto after = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.level > level; });
+  entries_.insert(after, {level, line});
+}
+
+void TaskQueue::Lines::erase(uint32_t level) {
+  const auto found = std::find_if(entries_.begin(), entries_.end(),
+                                  [&](const Entry& entry) { return entry.level == level; });
+  if (found != entries_.end()) entries_.erase(found);
 }
 
 // --- Keys and lines -----------------------------------------------------------------------------
@@ -46,15 +66,14 @@ uint32_t TaskQueue::get_key(const std::string& name) {
 }
 
 Member TaskQueue::get_line(uint32_t number, uint32_t key) {
-  auto& slot = keys_[key].lines[number - 1];
-  if (slot != kNone) return slot;
+  if (const uint32_t known = keys_[key].lines.find(number); known != kNone) return known;
   auto& owner = level(number);
   const Member member = owner.domain.add();
   const uint32_t line = owner.lines.add();
   FL_ASSERT(line == member, "lines and members are numbered alike");
   owner.lines[line].key = key;
   owner.domain.set_running(member, keys_[key].running);
-  slot = member;
+  keys_[key].lines.add(number, member);
   return member;
 }
 
@@ -65,7 +84,7 @@ void TaskQueue::retire(uint32_t number, Member member) {
   if (line.key == kNone || line.count() > 0 || line.picks > 0) return;
   if (!owner.domain.can_free(member)) return;
   const uint32_t key = line.key;
-  keys_[key].lines[number - 1] = kNone;
+  keys_[key].lines.erase(number);
   owner.lines.free(member);
   owner.domain.free(member);
   retire_key(key);
@@ -77,9 +96,7 @@ void TaskQueue::retire_key(uint32_t key) {
       entry.has_arrival != Key::Arrival::kNone || (entry.holds & kTimed) != 0) {
     return;
   }
-  for (const uint32_t line : entry.lines) {
-    if (line != kNone) return;
-  }
+  if (!entry.lines.empty()) return;
   names_.erase(key);
   keys_.free(key);
 }
@@ -151,16 +168,13 @@ void TaskQueue::refresh(uint32_t number, Member member) {
 }
 
 void TaskQueue::refresh_key(uint32_t key) {
-  for (uint32_t number = 1; number <= kLevels; ++number) {
-    const uint32_t line = keys_[key].lines[number - 1];
-    if (line != kNone) refresh(number, line);
-  }
+  for (const auto& own : keys_[key].lines) refresh(own.level, own.line);
 }
 
 // --- Tasks --------------------------------------------------------------------------------------
 
 Place TaskQueue::reserve(uint32_t number, const std::string& key) {
-  FL_ASSERT(number >= 1 && number <= kLevels, "levels are clipped before they get here");
+  FL_ASSERT(number >= 1 && number <= kLevelsMax, "levels are clipped before they get here");
   const uint64_t seq = next_seq_++;
   reserved_.insert(seq);
   return {number, key, TaskSeq(seq)};
@@ -206,11 +220,11 @@ void TaskQueue::remove(const Place& place, TimeNs now) {
     return;
   }
   const uint32_t key = find_key(place.key);
-  if (key == kNone || keys_[key].lines[place.level - 1] == kNone) {
+  if (key == kNone || keys_[key].lines.find(place.level) == kNone) {
     leave_epoch(place.level, seq);  // found missing, and then its line had nothing left
     return;
   }
-  const Member member = keys_[key].lines[place.level - 1];
+  const Member member = keys_[key].lines.find(place.level);
   auto& owner = level(place.level);
   auto& line = owner.lines[member];
   if (line.window.erase(place.seq)) {
@@ -269,35 +283,47 @@ void TaskQueue::fetch_ahead(const Level& owner, const Slab<Key>& keys) {
 
 std::optional<Waiting> TaskQueue::pick(TimeNs now) {
   if (!may_start(now)) return std::nullopt;
-  for (uint32_t number = 1; number <= kLevels; ++number) {
-    auto& owner = level(number);
-    while (const auto found = owner.domain.pick()) {
-      const Member member = *found;
-      auto& line = owner.lines[member];
-      const uint32_t key = line.key;
-      // A limit that was lowered while the key waited.
-      if (!conforms(keys_[key], now)) {
-        owner.domain.rest(member);
-        owner.domain.undo(member);
-        recheck_key(key, now);
-        continue;
-      }
-      Numbered head = pop_head(number, line);
-      if (head.seq.value() == 0) {
-        owner.domain.rest(member);
-        owner.domain.undo(member);
-        continue;
-      }
-      Picked picked{number, member, head.task};
-      ++line.picks;
-      take_tokens(key, weight_of(keys_[key], head.task.weight), now, &picked);
-      // A hold that begins with this start must not find the member half in the order.
-      settle_picked(number, member);
-      after_start(key, now);
-      picked_.emplace(head.seq.value(), picked);
-      fetch_ahead(owner, keys_);
-      return Waiting{{number, keys_[key].name, head.seq}, head.task, size_};
+  const Turn turn = take_turn();
+  if (turn.level == 0) return std::nullopt;
+  if (auto found = pick_from(turn, now)) return found;
+  // Everyone there turned out to be held back.
+  give_turn_back(turn);
+  for (uint32_t number = 1; number <= levels(); ++number) {
+    if (auto found = pick_from({.level = number}, now)) return found;
+  }
+  return std::nullopt;
+}
+
+std::optional<Waiting> TaskQueue::pick_from(const Turn& turn, TimeNs now) {
+  const uint32_t number = turn.level;
+  auto& owner = level(number);
+  while (const auto found = owner.domain.pick()) {
+    const Member member = *found;
+    auto& line = owner.lines[member];
+    const uint32_t key = line.key;
+    // A limit that was lowered while the key waited.
+    if (!conforms(keys_[key], now)) {
+      owner.domain.rest(member);
+      owner.domain.undo(member);
+      recheck_key(key, now);
+      continue;
     }
+    Numbered head = pop_head(number, line);
+    if (head.seq.value() == 0) {
+      owner.domain.rest(member);
+      owner.domain.undo(member);
+      continue;
+    }
+    Picked picked{number, member, head.task};
+    picked.turn = turn;
+    ++line.picks;
+    take_tokens(key, weight_of(keys_[key], head.task.weight), now, &picked);
+    // A hold that begins with this start must not find the member half in the order.
+    settle_picked(number, member);
+    after_start(key, now);
+    picked_.emplace(head.seq.value(), picked);
+    fetch_ahead(owner, keys_);
+    return Waiting{{number, keys_[key].name, head.seq}, head.task, size_};
   }
   return std::nullopt;
 }
@@ -311,6 +337,7 @@ void TaskQueue::started(const Place& place, TimeNs now) {
   auto& line = owner.lines[picked.line];
   --line.picks;
   keep_bound(line);
+  commit_turn(picked.turn);
   owner.domain.commit(picked.line);
   count_dispatch(picked.level, owner.lines[picked.line].key, now);
   leave_epoch(picked.level, place.seq.value());
@@ -344,6 +371,7 @@ void TaskQueue::give_back(const Picked& picked, TimeNs now) {
   const uint32_t key = owner.lines[picked.line].key;
   auto& entry = keys_[key];
   owner.domain.undo(picked.line);
+  give_turn_back(picked.turn);
   if (picked.limit > 0) bucket_.give_back(picked.limit);
   if (picked.cost > 0) {
     entry.arrival -= picked.cost;
@@ -405,8 +433,8 @@ bool TaskQueue::may_hand_over(uint32_t number, const std::string& key, TimeNs no
 }
 
 bool TaskQueue::hand_over_leaves_rows(uint32_t number) const {
-  return level(number).domain.members() > 0 || limit().has_value() || key_clock_.is_on() ||
-         !rules_.keys().empty();
+  return (number <= levels() && level(number).domain.members() > 0) || limit().has_value() ||
+         key_clock_.is_on() || !rules_.keys().empty();
 }
 
 void TaskQueue::hand_over(uint32_t number, const std::string& name, float weight, TimeNs now) {
@@ -435,11 +463,11 @@ bool TaskQueue::is_idle() const {
 }
 
 uint32_t TaskQueue::next_level(TimeNs now) {
-  if (!may_start(now)) return kLevels + 1;
-  for (uint32_t number = 1; number <= kLevels; ++number) {
+  if (!may_start(now)) return kLevelsMax + 1;
+  for (uint32_t number = 1; number <= levels(); ++number) {
     if (level(number).domain.actives() > 0) return number;
   }
-  return kLevels + 1;
+  return kLevelsMax + 1;
 }
 
 }  // namespace fairlead::queue

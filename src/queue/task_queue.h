@@ -15,6 +15,7 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
+#include "absl/container/inlined_vector.h"
 #include "base/strong.h"
 #include "base/time.h"
 #include "model/model.pb.h"
@@ -37,6 +38,8 @@ struct Settings {
   bool ignore_client_weights = false;
   bool counts_running = true;  // whoever is handed a task says when it is done with it
   size_t tasks_in_memory_max = 512 * 1024;
+  uint32_t levels = kLevelsDefault;  // of new tasks; those that wait keep theirs
+  uint32_t lower_level_share = 0;    // turns that a level leaves to those below it, in hundredths
   friend bool operator==(const Settings&, const Settings&) = default;
 };
 
@@ -55,8 +58,11 @@ struct RowChange {
 //             key b  [7]                  ├ lines: heads in memory, the rest in rows
 //   level 3   key a  [1][2] … | 17 …      ┘ `|`: everything beyond is only on disk
 //
-// Levels are strict. Inside a level a Domain says which key is next; inside a key the oldest task
-// goes first. A key that is paused, throttled or at its cap takes no part, and delays nobody.
+// Levels are strict, unless a share of each one's turns is left to those below it: then every level
+// with something to do gives that part of its turns, evenly spread, to the next one that has, which
+// does the same with what it is given. Inside a level a Domain says which key is next; inside a key
+// the oldest task goes first. A key that is paused, throttled or at its cap takes no part, and
+// delays nobody.
 //
 // A pick is a proposal: it ends with `started`, `put_back` or `remove`. What the queue has to
 // remember of committed starts is handed out by `take_rows`, to be written in the batch of the
@@ -117,13 +123,15 @@ class TaskQueue {
 
   // When something that is held back by time alone may go; kNever if nothing is.
   TimeNs next_release(TimeNs now);
-  // The most urgent level with a task that may go now; kLevels + 1 if there is none.
+  // The most urgent level with a task that may go now; kLevelsMax + 1 if there is none.
   uint32_t next_level(TimeNs now);
   bool is_key_held(const std::string& key) const;
 
   int64_t size() const { return size_; }
   int64_t running() const { return running_; }
   size_t keys() const { return keys_.used(); }
+  // As many as are asked for, and more while older tasks wait in them.
+  uint32_t levels() const { return static_cast<uint32_t>(levels_.size()); }
   size_t throttled_keys() const { return throttled_keys_.size() + timed_.size(); }
   bool is_idle() const;
   size_t tasks_in_memory() const { return in_memory_; }
@@ -172,10 +180,43 @@ class TaskQueue {
     int64_t waiting = 0;
     Meter added;
     Meter dispatched;
+    // Hundredths of a turn that the levels below are due: with every pick that is out, and as far
+    // as they are committed.
+    int32_t owes = 0;
+    int32_t owes_committed = 0;
+  };
+  // Whose turn a pick was.
+  struct Turn {
+    uint32_t level = 0;
+    uint32_t share = 0;       // 0: nobody yields
+    uint64_t yielded = 0;     // a bit for each level that left the turn to those below it
+    bool is_counted = false;  // the level itself might have yielded
+  };
+  // The lines of a key, by level. Most keys have one.
+  class Lines {
+   public:
+    struct Entry {
+      uint32_t level;
+      uint32_t line;
+    };
+    uint32_t find(uint32_t level) const {
+      for (const auto& entry : entries_) {
+        if (entry.level == level) return entry.line;
+      }
+      return kNone;
+    }
+    void add(uint32_t level, uint32_t line);
+    void erase(uint32_t level);
+    bool empty() const { return entries_.empty(); }
+    auto begin() const { return entries_.begin(); }
+    auto end() const { return entries_.end(); }
+
+   private:
+    absl::InlinedVector<Entry, 2> entries_;
   };
   struct Key {
     std::string name;
-    std::array<uint32_t, kLevels> lines;
+    Lines lines;
     int64_t arrival = 0;
     TimeNs ready = 0;  // under a limit of its own
     uint64_t dispatched = 0;
@@ -186,7 +227,6 @@ class TaskQueue {
     enum class Arrival : uint8_t { kNone, kThrottled, kDebt } has_arrival = Arrival::kNone;
     bool limiter_unsaved = false;
     bool has_limiter_row = false;
-    Key() { lines.fill(kNone); }
   };
   struct ByArrival {
     TaskQueue* queue;
@@ -216,17 +256,22 @@ class TaskQueue {
     int64_t cost = 0;  // on the key clock
     double own_limit = 0;
     bool is_running = false;
+    Turn turn = {};
   };
   struct Epoch {
     Order order = Order::kFair;
     uint64_t first_seq = 0;
     bool per_level = false;
-    std::array<int64_t, kLevels> tasks{};
+    std::array<int64_t, kLevelsMax> tasks{};
     int64_t total() const;
   };
 
-  Level& level(uint32_t number) { return *levels_[number - 1]; }
+  Level& level(uint32_t number) {
+    if (number > levels_.size()) add_levels(number);
+    return *levels_[number - 1];
+  }
   const Level& level(uint32_t number) const { return *levels_[number - 1]; }
+  void add_levels(uint32_t levels);
   uint32_t find_key(std::string_view name) const;
   uint32_t get_key(const std::string& name);
   Member get_line(uint32_t number, uint32_t key);
@@ -254,6 +299,12 @@ class TaskQueue {
   void retire(uint32_t number, Member member);
   void retire_key(uint32_t key);
 
+  // Turns of levels.
+  Turn take_turn();
+  void give_turn_back(const Turn& turn);
+  void commit_turn(const Turn& turn);
+  std::optional<Waiting> pick_from(const Turn& turn, TimeNs now);
+
   // Holds.
   void hold(uint32_t key, uint8_t why);
   void release_hold(uint32_t key, uint8_t why);
@@ -272,6 +323,7 @@ class TaskQueue {
   // Orders.
   Epoch& epoch_of(uint64_t seq);
   size_t epoch_index(uint64_t seq) const;
+  size_t first_epoch_of(size_t level_index) const;
   bool is_in_play(uint32_t number, uint64_t seq) const;
   void leave_epoch(uint32_t number, uint64_t seq);
   void change_order();
@@ -290,13 +342,13 @@ class TaskQueue {
   bool rules_changed_ = false;
   bool state_changed_ = false;
 
-  std::array<std::unique_ptr<Level>, kLevels> levels_;
+  std::vector<std::unique_ptr<Level>> levels_;
   Slab<Key> keys_;
   absl::flat_hash_set<uint32_t, KeyHash, KeyEqual> names_;
   absl::flat_hash_map<uint64_t, Picked> picked_;
-  absl::btree_set<uint64_t> reserved_;      // places given out whose rows are still being written
-  std::vector<Epoch> epochs_;               // the first is drained before the next
-  std::array<size_t, kLevels> at_epoch_{};  // of each level
+  absl::btree_set<uint64_t> reserved_;  // places given out whose rows are still being written
+  std::vector<Epoch> epochs_;           // the first is drained before the next
+  std::array<size_t, kLevelsMax> at_epoch_{};  // of each level
   uint64_t next_seq_ = 1;
   int64_t size_ = 0;
   size_t in_memory_ = 0;

@@ -133,9 +133,8 @@ void TaskQueue::recheck_key(uint32_t key, TimeNs now) {
   if (is_throttled || entry.has_arrival != Key::Arrival::kNone || key_clock_.is_on()) {
     place_arrival(key, is_throttled, now);
   }
-  for (uint32_t number = 1; number <= kLevels; ++number) {
-    const uint32_t line = entry.lines[number - 1];
-    if (line != kNone) level(number).domain.set_running(line, entry.running);
+  for (const auto& own : entry.lines) {
+    level(own.level).domain.set_running(own.line, entry.running);
   }
   if (holds == entry.holds) return;
   entry.holds = holds;
@@ -220,13 +219,12 @@ const model::QueueRules& TaskQueue::set_rules(model::QueueRules rules, TimeNs no
   for (const auto& [key, weight] : rules.weights()) {
     if (!before.weights().contains(key)) reweighed.insert(key);
   }
-  std::vector<std::pair<uint32_t, std::array<double, kLevels>>> old_weights;
+  std::vector<std::pair<uint32_t, double>> old_weights;
   for (const auto& name : reweighed) {
     const uint32_t key = find_key(name);
     if (key == kNone) continue;
     // What time has still to pay stays the same in tasks.
-    const double was = weight_of(keys_[key], 0).value();
-    old_weights.push_back({key, {was}});
+    old_weights.emplace_back(key, weight_of(keys_[key], 0).value());
   }
 
   if (!rules.weights().empty()) rules.set_weights_were_set(true);
@@ -235,7 +233,7 @@ const model::QueueRules& TaskQueue::set_rules(model::QueueRules rules, TimeNs no
     auto& entry = keys_[key];
     if (entry.has_arrival != Key::Arrival::kNone) {
       const int64_t clock = key_clock_.at(now);
-      const double ratio = was[0] / weight_of(entry, 0).value();
+      const double ratio = was / weight_of(entry, 0).value();
       entry.arrival = clock + static_cast<int64_t>(
                                   std::ceil(static_cast<double>(entry.arrival - clock) * ratio));
       mark_limiter(key);

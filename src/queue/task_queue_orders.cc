@@ -29,6 +29,9 @@ Order from_row(Rules::Basis basis) {
   return basis == Rules::IN_FLIGHT ? Order::kInFlight : Order::kFifo;
 }
 
+// The last of all levels has the bit that no other has.
+uint32_t toggle_bit(uint32_t number) { return number % kLevelsMax; }
+
 }  // namespace
 
 int64_t TaskQueue::Epoch::total() const {
@@ -66,30 +69,34 @@ void TaskQueue::leave_epoch(uint32_t number, uint64_t seq) {
   if (epochs_.size() > 1) find_current_epochs();
 }
 
-// Each level is at the first epoch that still has something for it.
-void TaskQueue::find_current_epochs() {
-  const auto before = at_epoch_;
-  std::array<Order, kLevels> orders{};
-  for (size_t i = 0; i < kLevels; ++i) {
-    orders[i] = epochs_[before[i]].order;
-    size_t at = 0;
-    while (at + 1 < epochs_.size()) {
-      const bool has_more =
-          epochs_[at + 1].per_level ? epochs_[at].tasks[i] > 0 : epochs_[at].total() > 0;
-      if (has_more) break;
-      ++at;
-    }
-    at_epoch_[i] = at;
+// The first epoch that still has something for a level.
+size_t TaskQueue::first_epoch_of(size_t index) const {
+  size_t at = 0;
+  while (at + 1 < epochs_.size()) {
+    const bool has_more =
+        epochs_[at + 1].per_level ? epochs_[at].tasks[index] > 0 : epochs_[at].total() > 0;
+    if (has_more) break;
+    ++at;
   }
-  const size_t drained = *std::min_element(at_epoch_.begin(), at_epoch_.end());
-  std::array<bool, kLevels> has_moved{};
-  for (size_t i = 0; i < kLevels; ++i) has_moved[i] = at_epoch_[i] != before[i];
+  return at;
+}
+
+// Brings each level to the epoch it is at.
+void TaskQueue::find_current_epochs() {
+  std::array<bool, kLevelsMax> has_moved{};
+  size_t drained = epochs_.size();
+  for (size_t i = 0; i < levels_.size(); ++i) {
+    const size_t at = first_epoch_of(i);
+    has_moved[i] = at != at_epoch_[i];
+    at_epoch_[i] = at;
+    drained = std::min(drained, at);
+  }
   if (drained > 0) {
     epochs_.erase(epochs_.begin(), epochs_.begin() + static_cast<std::ptrdiff_t>(drained));
-    for (auto& at : at_epoch_) at -= drained;
+    for (size_t i = 0; i < levels_.size(); ++i) at_epoch_[i] -= drained;
     save_epochs();
   }
-  for (uint32_t number = 1; number <= kLevels; ++number) {
+  for (uint32_t number = 1; number <= levels(); ++number) {
     if (has_moved[number - 1]) rebuild(number);
   }
 }
@@ -112,7 +119,7 @@ const Rules& TaskQueue::take_rules() {
 
 void TaskQueue::change_order() {
   const Order order = asked_order();
-  for (uint32_t number = 1; number <= kLevels; ++number)
+  for (uint32_t number = 1; number <= levels(); ++number)
     level(number).domain.set_prompt(is_prompt());
   if (epochs_.back().order == order) return;
   auto transition = rules_.transition();
@@ -120,12 +127,12 @@ void TaskQueue::change_order() {
   Epoch next{order, next_seq_, transition == Rules::DRAIN_PER_LEVEL};
   if (transition == Rules::IMMEDIATE) {
     for (const auto& epoch : epochs_) {
-      for (size_t i = 0; i < kLevels; ++i) next.tasks[i] += epoch.tasks[i];
+      for (size_t i = 0; i < kLevelsMax; ++i) next.tasks[i] += epoch.tasks[i];
     }
     epochs_.assign(1, next);
     at_epoch_.fill(0);
     save_epochs();
-    for (uint32_t number = 1; number <= kLevels; ++number) rebuild(number);
+    for (uint32_t number = 1; number <= levels(); ++number) rebuild(number);
     return;
   }
   epochs_.push_back(next);
@@ -136,6 +143,7 @@ void TaskQueue::change_order() {
 void TaskQueue::set_settings(const Settings& settings, TimeNs now) {
   const auto before = settings_;
   settings_ = settings;
+  add_levels(settings_.levels);
   change_order();
   if (before.client_weight_max == settings.client_weight_max &&
       before.ignore_client_weights == settings.ignore_client_weights) {
@@ -182,13 +190,18 @@ void TaskQueue::load_rules(const Rules& rules) {
   }
   if (epochs_.empty()) epochs_.push_back({asked_order()});
   at_epoch_.fill(0);
-  for (uint32_t number = 1; number <= kLevels; ++number) rebuild(number);
+  for (uint32_t number = 1; number <= levels(); ++number) rebuild(number);
 }
 
 void TaskQueue::load_state(const model::QueueState& state) {
   bucket_.set_ready(state.ready_ns());
-  for (uint32_t number = 1; number <= kLevels; ++number) {
-    level(number).domain.set_toggle((state.toggles() >> number & 1) != 0);
+  for (uint32_t number = 1; number <= kLevelsMax; ++number) {
+    const bool toggle = (state.toggles() >> toggle_bit(number) & 1) != 0;
+    if (toggle || number <= levels()) level(number).domain.set_toggle(toggle);
+  }
+  for (int i = 0; i < state.owes_size(); ++i) {
+    auto& owner = level(static_cast<uint32_t>(i) + 1);
+    owner.owes = owner.owes_committed = state.owes(i);
   }
 }
 
@@ -238,7 +251,7 @@ void TaskQueue::loaded(TimeNs now) {
   }
   loading_.clear();
   loading_.shrink_to_fit();
-  for (uint32_t number = 1; number <= kLevels; ++number) {
+  for (uint32_t number = 1; number <= levels(); ++number) {
     auto& owner = level(number);
     owner.domain.restored();
     refresh_all(number);
@@ -255,7 +268,7 @@ bool TaskQueue::are_rows_due() const {
 
 std::vector<RowChange> TaskQueue::take_rows() {
   std::vector<RowChange> rows;
-  for (uint32_t number = 1; number <= kLevels; ++number) {
+  for (uint32_t number = 1; number <= levels(); ++number) {
     auto& owner = level(number);
     if (!owner.domain.has_unsaved()) continue;
     std::vector<Member> left;
@@ -299,10 +312,14 @@ std::vector<RowChange> TaskQueue::take_rows() {
     model::QueueState state;
     state.set_ready_ns(bucket_.ready());
     uint64_t toggles = 0;
-    for (uint32_t number = 1; number <= kLevels; ++number) {
-      if (level(number).domain.toggle()) toggles |= 1ULL << number;
+    for (uint32_t number = 1; number <= levels(); ++number) {
+      if (level(number).domain.toggle()) toggles |= 1ULL << toggle_bit(number);
     }
     state.set_toggles(toggles);
+    const auto owes = [](const auto& owner) { return owner->owes_committed != 0; };
+    if (std::any_of(levels_.begin(), levels_.end(), owes)) {
+      for (const auto& owner : levels_) state.add_owes(owner->owes_committed);
+    }
     rows.push_back({RowChange::Table::kState, 0, {}, state.SerializeAsString()});
   }
   return rows;

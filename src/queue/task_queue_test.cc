@@ -51,11 +51,11 @@ TEST(TaskQueue, ATaskRemovedWhileItWasOutDoesNotComeBack) {
 
 TEST(TaskQueue, KeysBeyondTheLevelsBelongToTheLastAndNoneToTheMiddle) {
   model::Priority priority;
-  EXPECT_EQ(effective_level(priority), 3u);
+  EXPECT_EQ(effective_level(priority, kLevelsDefault), 3u);
   priority.set_priority_key(1);
-  EXPECT_EQ(effective_level(priority), 1u);
+  EXPECT_EQ(effective_level(priority, kLevelsDefault), 1u);
   priority.set_priority_key(1'000'000);
-  EXPECT_EQ(effective_level(priority), 5u);
+  EXPECT_EQ(effective_level(priority, kLevelsDefault), 5u);
 }
 
 TEST(TaskQueue, ImpossiblePrioritiesAreRefused) {
@@ -86,7 +86,7 @@ TEST(TaskQueue, HandsOutEveryTaskOnceAndInOrderHoweverSmallItsMemory) {
     for (int step = 0; step < 400; ++step) {
       const auto choice = random.below(10);
       if (choice < 4) {
-        waiting.insert(bench.add("k", 0, static_cast<uint32_t>(1 + random.below(kLevels))));
+        waiting.insert(bench.add("k", 0, static_cast<uint32_t>(1 + random.below(kLevelsDefault))));
       } else if (choice < 7) {
         const auto picked = bench.queue->pick(bench.now);
         ASSERT_EQ(picked.has_value(), !waiting.empty()) << "seed " << seed << " step " << step;

@@ -28,9 +28,8 @@ KeyView TaskQueue::view(uint32_t key, TimeNs now) const {
   view.is_weight_overridden = rules_.weights().contains(entry.name);
   view.weight = weight_of(entry, 0).value();
   bool is_first = true;
-  for (uint32_t number = 1; number <= kLevels; ++number) {
-    const uint32_t member = entry.lines[number - 1];
-    if (member == kNone) continue;
+  view.waiting_by_level.resize(levels());
+  for (const auto& [number, member] : entry.lines) {
     const auto& line = level(number).lines[member];
     view.waiting_by_level[number - 1] = line.count();
     view.waiting += line.count();
@@ -89,9 +88,8 @@ std::vector<KeyView> TaskQueue::top_keys(size_t max, TimeNs now) const {
   all.reserve(names_.size());
   for (const uint32_t key : names_) {
     int64_t waiting = 0;
-    for (uint32_t number = 1; number <= kLevels; ++number) {
-      const uint32_t member = keys_[key].lines[number - 1];
-      if (member != kNone) waiting += level(number).lines[member].count();
+    for (const auto& own : keys_[key].lines) {
+      waiting += level(own.level).lines[own.line].count();
     }
     all.push_back({waiting, keys_[key].running, key});
   }
@@ -118,13 +116,13 @@ Standing TaskQueue::standing(const Place& place, TimeNs now) {
     standing.queue_ready_ns = *per_second > 1e-9 ? bucket_.ready() : kNever;
   }
   const uint32_t key = find_key(place.key);
-  if (key == kNone || keys_[key].lines[place.level - 1] == kNone) return standing;
+  if (key == kNone || keys_[key].lines.find(place.level) == kNone) return standing;
   const auto known = view(key, now);
   // A drain lets some tasks of a key go and holds others: this one counts, not the key's next.
   standing.holds = known.holds & ~kDrained;
   if (is_drained(keys_[key], place.seq.value())) standing.holds |= kDrained;
   standing.key_ready_ns = known.throttled_until;
-  const Member member = keys_[key].lines[place.level - 1];
+  const Member member = keys_[key].lines.find(place.level);
   auto& line = level(place.level).lines[member];
   standing.is_behind_older_order = !is_in_play(place.level, place.seq.value());
   // Those in memory are counted; the others are read.

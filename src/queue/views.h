@@ -23,8 +23,8 @@ enum Hold : uint8_t {
 struct KeyView {
   std::string key;
   int64_t waiting = 0;
-  std::array<int64_t, kLevels> waiting_by_level{};
-  TimeNs oldest_ns = 0;  // 0: nothing waits
+  std::vector<int64_t> waiting_by_level;  // from level 1
+  TimeNs oldest_ns = 0;                   // 0: nothing waits
   uint64_t dispatched = 0;
   uint32_t running = 0;
   uint32_t recent = 0;  // of the last dispatches of the queue

@@ -34,7 +34,7 @@ void add_server_command(CLI::App* app, CommandRun* run) {
       "--grpc-port is grpc_port in [server] and FAIRLEAD_SERVER_GRPC_PORT.\n"
       "A flag beats the environment, the environment beats the file.\n"
       "Budgets are set in [admission] and by the variables DW_...; see docs/admission.md.\n"
-      "A server that gets SIGHUP reads its budgets again.");
+      "A server that gets SIGHUP reads its budgets and what holds for queues again.");
   auto flags = std::make_shared<ServerFlags>(command);
   command->callback([flags, run] {
     *run = [flags] {

@@ -185,6 +185,8 @@ queue::Settings Config::Queues::settings() const {
                                                     : model::QueueRules::DRAIN_PER_LEVEL;
   settings.client_weight_max = client_weight_max;
   settings.ignore_client_weights = client_weights == "ignore";
+  settings.levels = levels;
+  settings.lower_level_share = lower_level_share;
   settings.tasks_in_memory_max = tasks_in_memory_max;
   return settings;
 }

@@ -57,6 +57,8 @@ struct Config {
     std::string transition = "drain";
     uint32_t client_weight_max = 1000;
     std::string client_weights = "honour";
+    uint32_t levels = queue::kLevelsDefault;
+    uint32_t lower_level_share = 0;  // percent
     size_t tasks_in_memory_max = 512 * 1024;
     std::vector<queue::Exception> exceptions;  // from the section [matching]
 

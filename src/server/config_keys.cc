@@ -197,6 +197,11 @@ constexpr std::array kKeys = {
         "honour: the weight that a client sends counts; ignore: only overrides do"),
     number<kQueues, &Queues::client_weight_max>("queues.client_weight_max", 1, 1000,
                                                 "The largest weight a client may claim"),
+    number<kQueues, &Queues::levels>("queues.levels", 1, queue::kLevelsMax,
+                                     "Priority levels of a queue; 1 is the most urgent"),
+    number<kQueues, &Queues::lower_level_share>(
+        "queues.lower_level_share", 0, queue::kLowerLevelShareMax,
+        "Percent of its turns that a level leaves to less urgent ones; 0: levels are strict"),
     number<kQueues, &Queues::tasks_in_memory_max>(
         "queues.tasks_in_memory_max", 0, 100'000'000,
         "Waiting tasks that one queue keeps in memory; the others are read when their turn comes"),

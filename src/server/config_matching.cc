@@ -145,10 +145,22 @@ class MatchingReader {
     return absl::OkStatus();
   }
 
-  // Said as it is, it may stay in the file.
-  absl::Status levels(const toml::node& value, queue::Exception) {
-    return expect(value, queue::kLevels, "matching.priorityLevels");
+  absl::Status levels(const toml::node& value, queue::Exception exception) {
+    const auto* number = value.as_integer();
+    if (number == nullptr || number->get() < 1 || number->get() > queue::kLevelsMax) {
+      return error(value.source(), absl::StrCat("matching.priorityLevels wants a number from 1 to ",
+                                                queue::kLevelsMax));
+    }
+    const auto levels = static_cast<uint32_t>(number->get());
+    if (exception.constraints() == 0) {
+      config_->queues.levels = levels;
+      return absl::OkStatus();
+    }
+    exception.levels = levels;
+    config_->queues.exceptions.push_back(std::move(exception));
+    return absl::OkStatus();
   }
+  // Said as it is, it may stay in the file.
   absl::Status overrides(const toml::node& value, queue::Exception) {
     return expect(value, kOverridesMax, "matching.maxFairnessKeyWeightOverrides");
   }

@@ -25,11 +25,12 @@ std::string refusal(std::string text) {
 TEST(ConfigMatching, AValueWithoutConstraintsIsTheServersOwnSetting) {
   const auto config = load(R"([matching]
 enableFairness = false
-priorityLevels = 5
+priorityLevels = 9
 maxFairnessKeyWeightOverrides = 1000
 )");
   ASSERT_TRUE(config.ok()) << config.status();
   EXPECT_EQ(config->queues.settings().order, queue::Order::kFifo);
+  EXPECT_EQ(config->queues.settings().levels, 9U);
   EXPECT_TRUE(config->queues.exceptions.empty());
 }
 
@@ -49,8 +50,8 @@ value = true
 constraints = { namespace = "prod", taskQueueName = "billing", taskType = "Activity" }
 [[matching.enableFairness]]
 value = false
-[[matching.enableFairness]]
-value = true
+[[matching.priorityLevels]]
+value = 2
 constraints = { taskType = 1 }
 )");
   ASSERT_TRUE(config.ok()) << config.status();
@@ -63,6 +64,7 @@ constraints = { taskType = 1 }
   EXPECT_EQ(exceptions[1].queue, "billing");
   EXPECT_EQ(exceptions[1].kind, model::ACTIVITY_TASK);
   EXPECT_EQ(exceptions[2].kind, model::WORKFLOW_TASK);
+  EXPECT_EQ(exceptions[2].levels, 2U);
 }
 
 TEST(ConfigMatching, WhatHasNoCounterpartIsRefusedWithAReason) {
@@ -78,7 +80,7 @@ TEST(ConfigMatching, WhatHasNoCounterpartIsRefusedWithAReason) {
 TEST(ConfigMatching, MistakesAreNamedWithTheirPlace) {
   EXPECT_THAT(refusal("[matching]\nenableFairness = \"on\"\n"),
               HasSubstr("f.toml:2:18: matching.enableFairness wants true or false"));
-  EXPECT_THAT(refusal("[matching]\npriorityLevels = 6\n"), HasSubstr("is always 5"));
+  EXPECT_THAT(refusal("[matching]\npriorityLevels = 65\n"), HasSubstr("from 1 to 64"));
   EXPECT_THAT(refusal("[matching]\nmaxFairnessKeyWeightOverrides = 50\n"),
               HasSubstr("is always 1000"));
   EXPECT_THAT(refusal("[[matching.enableFairness]]\nconstraints = { namespace = \"a\" }\n"),

@@ -203,8 +203,8 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   return absl::OkStatus();
 }
 
-// Budgets change while the server runs; everything else waits for a restart. A mistake changes
-// nothing.
+// Budgets and what holds for queues change while the server runs; everything else waits for a
+// restart. A mistake changes nothing.
 void reload(const ReadConfig& read_again, Parts& parts) {
   const auto config = read_again();
   if (!config.ok()) {
@@ -212,7 +212,8 @@ void reload(const ReadConfig& read_again, Parts& parts) {
     return;
   }
   parts.node->admission().set_policies(std::make_shared<admission::Policies>(config->admission));
-  spdlog::info("budgets of [admission] were read again");
+  parts.node->set_queue_settings(config->queues.settings(), config->queues.exceptions);
+  spdlog::info("[admission], [queues] and [matching] were read again");
 }
 
 void close_server(Parts& parts) {

@@ -135,6 +135,15 @@ absl::Status Node::restore_admission() {
   return absl::OkStatus();
 }
 
+void Node::set_queue_settings(const queue::Settings& settings,
+                              const std::vector<queue::Exception>& exceptions) {
+  for (auto& shard : shards_) {
+    shard->executor().post([&shard = *shard, settings, exceptions] {
+      shard.set_queue_settings(settings, exceptions);
+    });
+  }
+}
+
 void Node::close(std::function<void()> done) {
   desk_->detach();
   auto left = std::make_shared<std::atomic<size_t>>(shards_.size());

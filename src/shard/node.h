@@ -46,6 +46,9 @@ class Node final : public Engine, public DurableEngine, private Peers {
 
   // Reads the namespaces and begins to follow time.
   absl::Status open();
+  // What holds for queues from now on, as far as neither their namespace nor they say otherwise.
+  void set_queue_settings(const queue::Settings& settings,
+                          const std::vector<queue::Exception>& exceptions);
   // Answers everyone who waits. `done` is called when every shard has.
   void close(std::function<void()> done);
 

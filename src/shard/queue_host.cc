@@ -77,6 +77,11 @@ StoredQueue& QueueHost::load(const QueueAddress& queue, Line& line) {
   return *line.stored;
 }
 
+// The queue must have been loaded, which brings its settings up to date.
+uint32_t QueueHost::level_of(const QueueAddress& queue, const model::Priority& priority) {
+  return queue::effective_level(priority, line(queue.normal_queue()).settings.levels);
+}
+
 bool QueueHost::is_live(const Line& line) const {
   if (line.is_released) return false;
   return !line.polls.empty() || line.last_poll + kStickyPollerFresh > env_.clock->now();
@@ -107,7 +112,7 @@ std::optional<Permit> QueueHost::hand_over(const QueueAddress& queue,
                                            store::WriteBatch* batch) {
   auto& account = stored(queue);
   const TimeNs now = env_.clock->now();
-  const uint32_t level = queue::effective_level(priority);
+  const uint32_t level = level_of(queue, priority);
   const auto& key = priority.fairness_key();
   if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
   if (!account.tasks().may_hand_over(level, key, now)) return std::nullopt;
@@ -127,10 +132,10 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
     if (offered.is_taken) return offered;
   }
   const TimeNs now = env_.clock->now();
-  const uint32_t level = queue::effective_level(priority);
-  const auto& key = priority.fairness_key();
   const auto normal = queue.normal_queue();
   auto& account = stored(normal);
+  const uint32_t level = level_of(queue, priority);
+  const auto& key = priority.fairness_key();
   auto& target = line(queue);
   if (queue.is_sticky() && (!is_live(target) || account.tasks().is_key_held(key))) return offered;
   auto& own = queue.is_sticky() ? load(queue, target) : account;
@@ -188,7 +193,7 @@ void QueueHost::count_expired(const QueueAddress& queue) {
 void QueueHost::charge(const QueueAddress& queue, const model::Priority& priority,
                        store::WriteBatch* batch) {
   auto& account = stored(queue.normal_queue());
-  account.tasks().charge(queue::effective_level(priority), priority.fairness_key(),
+  account.tasks().charge(level_of(queue, priority), priority.fairness_key(),
                          priority.fairness_weight(), env_.clock->now());
   if (batch != nullptr) account.add_rows(batch);
 }
@@ -315,7 +320,7 @@ bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
     return true;
   }
   auto& waiting = load(queue, target).tasks();
-  if (waiting.next_level(env_.clock->now()) > queue::kLevels) return false;
+  if (waiting.next_level(env_.clock->now()) > queue::kLevelsMax) return false;
   auto permit = admit(queue);
   if (!permit.has_value()) return false;
   const auto next = waiting.pick(env_.clock->now());

@@ -190,6 +190,7 @@ class QueueHost {
   void write_due_rows(StoredQueue& queue);
   void remember_poller(Line& line, const PollRequest& request);
   int advise(Line& line, const Poll& poll, TimeNs task_created, bool from_backlog);
+  uint32_t level_of(const QueueAddress& queue, const model::Priority& priority);
   bool is_live(const Line& line) const;
   void park(PollPtr poll);
   std::optional<Permit> admit(const QueueAddress& queue);

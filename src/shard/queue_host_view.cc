@@ -17,9 +17,11 @@ QueueView QueueHost::describe(const QueueAddress& queue) {
     view.pollers.push_back(
         {identity, poller.last_access, poller.max_tasks_per_second, poller.about});
   }
-  for (uint32_t level = 1; level <= queue::kLevels; ++level) {
-    view.levels[level - 1] = waiting.level_view(level, now);
+  view.levels.clear();
+  for (uint32_t level = 1; level <= waiting.levels(); ++level) {
+    view.levels.push_back(waiting.level_view(level, now));
   }
+  view.default_level = queue::default_level(owner.settings.levels);
   view.rules = waiting.rules();
   view.has_rules =
       view.rules.has_queue_limit() || view.rules.has_key_limit() || !view.rules.weights().empty();
@@ -146,8 +148,8 @@ std::vector<MeasuredQueue> QueueHost::metrics(size_t queues_max, size_t keys_max
     all.back().dispatches = owner->normal.dispatches;
     auto& metrics = all.back().figures;
     metrics.queue = {name.ns, static_cast<model::TaskKind>(name.type), name.name};
-    for (uint32_t level = 1; level <= queue::kLevels; ++level) {
-      metrics.levels[level - 1] = waiting.level_view(level, now);
+    for (uint32_t level = 1; level <= waiting.levels(); ++level) {
+      metrics.levels.push_back(waiting.level_view(level, now));
     }
     metrics.counts = owner->normal.counts;
     metrics.active_keys = waiting.keys();

@@ -30,7 +30,8 @@ struct QueueView {
   enum class LimitSource { kApi, kWorker, kSystem };
 
   std::vector<PollerView> pollers;  // of the last five minutes
-  std::array<queue::LevelView, queue::kLevels> levels;
+  std::vector<queue::LevelView> levels = std::vector<queue::LevelView>(queue::kLevelsDefault);
+  uint32_t default_level = queue::kDefaultLevel;
   model::QueueRules rules;
   bool has_rules = false;  // somebody has set them
   double limit_per_second = 0;
@@ -110,7 +111,7 @@ struct QueueCounts {
 
 struct QueueMetrics {
   QueueRef queue;
-  std::array<queue::LevelView, queue::kLevels> levels;
+  std::vector<queue::LevelView> levels;
   QueueCounts counts;
   size_t active_keys = 0;
   size_t throttled_keys = 0;

@@ -46,31 +46,35 @@ RunEntry* RunCache::find(const std::string& key) {
   auto entry = std::make_unique<RunEntry>();
   entry->key = key;
   FL_ASSERT(entry->run.state.ParseFromString(**row), "a run's row is a run's state");
-  const auto range = store::keys::pending(shard_, key);
+  if (!entry->run.state.has_no_pending()) load_pending(*entry);
+  entry->recall_updates();
+  return insert(std::move(entry));
+}
+
+void RunCache::load_pending(RunEntry& entry) const {
+  const auto range = store::keys::pending(shard_, entry.key);
   const size_t kind_at = range.begin.size();
   const auto status =
       store_->scan(range.begin, range.end, [&](std::string_view row_key, std::string_view value) {
         switch (row_key[kind_at]) {
           case 'a':
-            entry->run.add_loaded(parse_row<model::ActivityState>(value));
+            entry.run.add_loaded(parse_row<model::ActivityState>(value));
             break;
           case 't':
-            entry->run.add_loaded(parse_row<model::TimerState>(value));
+            entry.run.add_loaded(parse_row<model::TimerState>(value));
             break;
           case 'u':
-            entry->run.add_loaded(parse_row<model::UpdateState>(value));
+            entry.run.add_loaded(parse_row<model::UpdateState>(value));
             break;
           case 'c':
-            entry->run.add_loaded(parse_row<model::ChildState>(value));
+            entry.run.add_loaded(parse_row<model::ChildState>(value));
             break;
           default:
-            entry->run.add_loaded(parse_row<model::ExternalState>(value));
+            entry.run.add_loaded(parse_row<model::ExternalState>(value));
         }
         return true;
       });
   FL_ASSERT(status.ok(), "the store can be read");
-  entry->recall_updates();
-  return insert(std::move(entry));
 }
 
 RunEntry* RunCache::create(const std::string& key) {

@@ -85,6 +85,7 @@ class RunCache {
   void resize(RunEntry* entry);
 
  private:
+  void load_pending(RunEntry& entry) const;
   RunEntry* insert(std::unique_ptr<RunEntry> entry);
   void evict(const RunEntry* except);
 

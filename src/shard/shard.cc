@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/numbers.h"
 #include "base/assert.h"
 #include "base/error.h"
 #include "history/chain.h"
@@ -81,28 +82,54 @@ ShardId Shard::owner_of(const QueueAddress& queue) const {
                                       queue.normal);
 }
 
+namespace {
+
+// What a namespace's data say about its queues.
+void apply_data(const google::protobuf::Map<std::string, std::string>& data,
+                queue::Settings* settings) {
+  const auto said = [&](const char* name, const char* value) {
+    const auto found = data.find(name);
+    return found != data.end() && found->second == value;
+  };
+  const auto number = [&](const char* name, uint32_t min, uint32_t max, uint32_t* setting) {
+    const auto found = data.find(name);
+    uint32_t value = 0;
+    if (found == data.end() || !absl::SimpleAtoi(found->second, &value)) return;
+    if (value >= min && value <= max) *setting = value;
+  };
+  if (said("fairlead.fairness", "on")) settings->order = queue::Order::kFair;
+  if (said("fairlead.fairness", "off")) settings->order = queue::Order::kFifo;
+  if (said("fairlead.first_turn", "prompt")) settings->is_prompt = true;
+  if (said("fairlead.first_turn", "scheduled")) settings->is_prompt = false;
+  if (said("fairlead.transition", "drain")) settings->transition = model::QueueRules::DRAIN;
+  if (said("fairlead.transition", "drain-per-level")) {
+    settings->transition = model::QueueRules::DRAIN_PER_LEVEL;
+  }
+  if (said("fairlead.transition", "immediate")) settings->transition = model::QueueRules::IMMEDIATE;
+  number("fairlead.levels", 1, queue::kLevelsMax, &settings->levels);
+  number("fairlead.lower_level_share", 0, queue::kLowerLevelShareMax, &settings->lower_level_share);
+}
+
+}  // namespace
+
 // The namespace's data speak for its queues, as far as neither the file of settings nor their own
-// rules do.
+// rules do. Asked at every turn.
 queue::Settings Shard::settings_of(const QueueName& queue) const {
   auto settings = world_.queue_settings;
   settings.counts_running = queue.type == model::ACTIVITY_TASK;
   const auto row = world_.namespaces->find_by_num(queue.ns.value());
   if (row == nullptr) return settings;
-  const auto said = [&](const char* name, const char* value) {
-    const auto found = row->data().find(name);
-    return found != row->data().end() && found->second == value;
-  };
-  if (said("fairlead.fairness", "on")) settings.order = queue::Order::kFair;
-  if (said("fairlead.fairness", "off")) settings.order = queue::Order::kFifo;
-  if (said("fairlead.first_turn", "prompt")) settings.is_prompt = true;
-  if (said("fairlead.first_turn", "scheduled")) settings.is_prompt = false;
-  if (said("fairlead.transition", "drain")) settings.transition = model::QueueRules::DRAIN;
-  if (said("fairlead.transition", "drain-per-level")) {
-    settings.transition = model::QueueRules::DRAIN_PER_LEVEL;
+  if (!row->data().empty()) apply_data(row->data(), &settings);
+  if (!world_.queue_exceptions.empty()) {
+    queue::apply_exceptions(world_.queue_exceptions, row->name(), queue, &settings);
   }
-  if (said("fairlead.transition", "immediate")) settings.transition = model::QueueRules::IMMEDIATE;
-  queue::apply_exceptions(world_.queue_exceptions, row->name(), queue, &settings);
   return settings;
+}
+
+void Shard::set_queue_settings(const queue::Settings& settings,
+                               std::vector<queue::Exception> exceptions) {
+  world_.queue_settings = settings;
+  world_.queue_exceptions = std::move(exceptions);
 }
 
 DurationNs Shard::retention(const RunEntry& entry) const {
@@ -512,6 +539,7 @@ void Shard::write_part(Step& step, Step::Part& part) {
   });
   write_touched(step, &run.touched_externals, run.externals,
                 [&](int64_t id) { return store::keys::pending_external(id_, entry.key, id); });
+  state.set_has_no_pending(!run.has_pending_rows());
   if (entry.is_new) step.batch.put(current_row(state), entry.key);
   step.batch.put(store::keys::run(id_, entry.key), state.SerializeAsString());
 }

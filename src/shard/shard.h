@@ -85,6 +85,9 @@ class Shard {
   void open();
   // Answers everyone who waits; after that no job of this shard does anything new.
   void close();
+  // What holds for queues from now on, as far as neither their namespace nor they say otherwise.
+  void set_queue_settings(const queue::Settings& settings,
+                          std::vector<queue::Exception> exceptions);
 
   void start_workflow(StartRequest request, Reply<StartResult> reply);
   void signal_workflow(SignalRequest request, Reply<Done> reply);
@@ -337,7 +340,7 @@ class Shard {
 
   const ShardId id_;
   Executor* const executor_;
-  const World world_;
+  World world_;
   Random random_;
   ShardStats stats_;
   Alarms alarms_;

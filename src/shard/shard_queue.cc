@@ -168,6 +168,9 @@ void Shard::explain(ExplainRequest request, Reply<Explanation> reply) {
           explanation.state = Explanation::State::kBackingOff;
           explanation.next_attempt_ns = state.first_task_at_ns();
         }
+        const QueueName name{explanation.queue.ns, static_cast<uint8_t>(kind),
+                             explanation.queue.name};
+        explanation.level = queue::effective_level(explanation.priority, settings_of(name).levels);
         if (place == nullptr) {
           answer(std::move(explanation));
           return;

@@ -113,7 +113,7 @@ void StoredQueue::add_rules(store::WriteBatch* batch) {
 
 std::vector<queue::Waiting> StoredQueue::tasks_of(const std::string& key) {
   std::vector<queue::Waiting> waiting;
-  for (uint32_t level = 1; level <= queue::kLevels; ++level) {
+  for (uint32_t level = 1; level <= tasks_.levels(); ++level) {
     for (const auto& task : read(level, key, TaskSeq(0), std::numeric_limits<size_t>::max())) {
       waiting.push_back({{level, key, task.seq}, task.task});
     }

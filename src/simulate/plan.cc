@@ -106,7 +106,7 @@ class PlanReader {
     }
     model::Priority asked;
     asked.set_priority_key(priority);
-    keys.level = queue::effective_level(asked);
+    keys.level = queue::effective_level(asked, queue::kLevelsDefault);
     for (int64_t i = 1; i <= keys.count; ++i) {
       const std::string key = keys.key(i);
       if (!seen_.insert({keys.level, key}).second) {

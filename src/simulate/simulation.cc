@@ -368,7 +368,7 @@ class Simulation {
   TimeNs now_ = kStart;
   std::vector<Line> lines_;
   std::map<std::string, Key> keys_;
-  std::array<queue::Ideal, queue::kLevels> ideals_;
+  std::array<queue::Ideal, queue::kLevelsDefault> ideals_;
   Moments ends_;
   Moments arrivals_;
   Moments releases_;

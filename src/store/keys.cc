@@ -205,6 +205,13 @@ Range events(ShardId shard, std::string_view run) {
   return of_run(kEvents, shard, run, 0).prefix();
 }
 
+size_t run_prefix_bytes(std::string_view key) {
+  constexpr size_t kBytes = sizeof(char) + sizeof(uint16_t) + kRunBytes;
+  if (key.size() < kBytes) return 0;
+  const char table = key.front();
+  return table == kPending || table == kEvents || table == kRequestId ? kBytes : 0;
+}
+
 std::string request_id(ShardId shard, std::string_view run, std::string_view request_id) {
   return of_run(kRequestId, shard, run, request_id.size()).text(request_id).key();
 }

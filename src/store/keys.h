@@ -81,6 +81,10 @@ Letter parse_letter(std::string_view key);
 std::string events(ShardId shard, std::string_view run, int64_t first_event_id);
 Range events(ShardId shard, std::string_view run);
 
+// How many bytes of a key are common to the rows that a run has in its table, where it has several:
+// pending things, events, request ids. 0 for every other key.
+size_t run_prefix_bytes(std::string_view key);
+
 std::string request_id(ShardId shard, std::string_view run, std::string_view request_id);
 Range request_ids(ShardId shard, std::string_view run);
 

@@ -11,11 +11,13 @@
 #include <atomic>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <memory>
 #include <thread>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "base/random.h"
 #include "store/keys.h"
 #include "store/store_folder.h"
 #include "store/store_testing.h"
@@ -53,6 +55,62 @@ TEST(RocksDbStore, KeepsItsRowsAndItsShardCountWhenReopened) {
     EXPECT_EQ(rows(*store, "a", "b").size(), static_cast<size_t>(life));
     ASSERT_OK(store->write(put(absl::StrCat("a", life), "unsynced: closing the store syncs it")));
   }
+}
+
+// Rows of few runs and of their neighbours in several files, read in every kind of range: within a
+// run, over several, from the middle of one. Filters must hide nothing.
+TEST(RocksDbStore, FindsTheRowsOfARunInEveryFile) {
+  TemporaryFolder folder;
+  const auto store = must_open(folder.path(), {.memtable_bytes = size_t{1} << 16});
+  Random random(7);
+  const Rows own = rows(*store);  // what the store knows about itself
+  std::map<std::string, std::string> model(own.begin(), own.end());
+  const auto any_run = [&] {
+    // With ends that have no successor of the same length.
+    return std::string(15, random.chance(0.2) ? '\xff' : 'r') +
+           static_cast<char>(random.chance(0.3) ? 0xff : random.below(12));
+  };
+  const auto any_key = [&]() -> std::string {
+    const ShardId shard(static_cast<uint16_t>(random.chance(0.1) ? 0xffff : random.below(2)));
+    const auto id = static_cast<int64_t>(random.below(20));
+    switch (random.below(5)) {
+      case 0:
+        return keys::events(shard, any_run(), id);
+      case 1:
+        return keys::pending_timer(shard, any_run(), id);
+      case 2:
+        return keys::request_id(shard, any_run(), absl::StrCat(id));
+      case 3:
+        return keys::run(shard, any_run());
+      default:
+        return keys::letter(shard, any_run(), id);
+    }
+  };
+  for (int step = 0; step < 4'000; ++step) {
+    WriteBatch batch;
+    const std::string key = any_key();
+    if (random.chance(0.7)) {
+      const std::string value = absl::StrCat(random.next(), std::string(200, 'v'));
+      batch.put(key, value);
+      model[key] = value;
+    } else if (random.chance(0.8)) {
+      batch.erase(key);
+      model.erase(key);
+    } else {
+      const auto range = keys::events(ShardId(0), any_run());
+      batch.erase_range(range.begin, range.end);
+      model.erase(model.lower_bound(range.begin), model.lower_bound(range.end));
+    }
+    ASSERT_OK(store->write(batch));
+    keys::Range range{any_key(), any_key()};
+    if (random.chance(0.3)) range = keys::events(ShardId(0), any_run());
+    if (random.chance(0.3)) range = keys::pending(ShardId(1), any_run());
+    if (random.chance(0.3)) range.end = range.begin + "\x01";
+    if (range.end < range.begin) std::swap(range.begin, range.end);
+    ASSERT_EQ(rows(*store, range.begin, range.end),
+              Rows(model.lower_bound(range.begin), model.lower_bound(range.end)));
+  }
+  EXPECT_GT(files(folder.path(), ".sst").size(), 1U);
 }
 
 // Shards write from their threads while the commit thread syncs. Tables small enough to be replaced

@@ -22,7 +22,7 @@ void Stage::arrive(const std::string& key, double weight, int32_t priority, int6
   if (const auto status = queue::check_priority(asked); !status.ok()) {
     throw Wrong(absl::StrCat("refused: ", std::string(status.message())));
   }
-  const uint32_t level = queue::effective_level(asked);
+  const uint32_t level = queue::effective_level(asked, queue::kLevelsDefault);
   auto& ideal = ideals_[level];
   const auto ideal_of_key = ideal_key(level, key, weight);
   for (int64_t i = 0; i < tasks; ++i) {
@@ -53,7 +53,7 @@ void Stage::finish(const std::string& key, int64_t tasks) {
   }
   running_[key] -= tasks;
   for (int64_t i = 0; i < tasks; ++i) bench_.finish(key);
-  for (uint32_t level = 1; level <= queue::kLevels; ++level) look_at(level, key);
+  for (uint32_t level = 1; level <= queue::kLevelsDefault; ++level) look_at(level, key);
   restart_if_always();
 }
 

@@ -37,9 +37,9 @@ std::optional<FieldFault> read_priority(const json::object& from, model::Priorit
   const auto* given = member(from, "priority");
   if (given == nullptr || given->is_int64() || given->is_uint64()) {
     if (given != nullptr) {
-      const int64_t number = given->is_int64() ? given->as_int64() : int64_t{queue::kLevels};
+      const int64_t number = given->is_int64() ? given->as_int64() : int64_t{queue::kLevelsDefault};
       priority->set_priority_key(
-          static_cast<int32_t>(std::clamp<int64_t>(number, 1, queue::kLevels)));
+          static_cast<int32_t>(std::clamp<int64_t>(number, 1, queue::kLevelsDefault)));
     }
     return read_fairness(from, "", priority);
   }
@@ -51,11 +51,11 @@ std::optional<FieldFault> read_priority(const json::object& from, model::Priorit
   const auto& object = given->as_object();
   if (member(object, "priority_key") != nullptr) {
     const auto key = integer_of(object, "priority_key");
-    if (!key.has_value() || *key < 1 || *key > queue::kLevels) {
+    if (!key.has_value() || *key < 1 || *key > queue::kLevelsDefault) {
       return FieldFault{"priority.priority_key",
                         absl::StrCat("priority_key must be a whole number from 1, the first to be "
                                      "served, to ",
-                                     queue::kLevels)};
+                                     queue::kLevelsDefault)};
     }
     priority->set_priority_key(static_cast<int32_t>(*key));
   }

@@ -208,9 +208,8 @@ class Speaker {
 
 }  // namespace
 
-// Only a queue knows where a task waits; elsewhere its priority tells.
 uint32_t level_of(const Explanation& why) {
-  return why.level != 0 ? why.level : queue::effective_level(why.priority);
+  return why.level != 0 ? why.level : queue::effective_level(why.priority, queue::kLevelsDefault);
 }
 
 std::vector<std::string> sentences_of(const shard::ExplainRequest& asked, const Explanation& why,

@@ -132,9 +132,9 @@ void write_stats(const queue::LevelView& level, bool is_limiting, TimeNs now,
 // The default level is always shown, so that readers need not tell "unused" from "not reported".
 void write_all_stats(const QueueView& view, TimeNs now, DescribeTaskQueueResponse& response) {
   write_stats(sum(view), view.is_limiting, now, *response.mutable_stats());
-  for (uint32_t level = 1; level <= queue::kLevels; ++level) {
+  for (size_t level = 1; level <= view.levels.size(); ++level) {
     const auto& its = view.levels[level - 1];
-    if (level != queue::kDefaultLevel && its.waiting == 0 && its.added_per_second == 0 &&
+    if (level != view.default_level && its.waiting == 0 && its.added_per_second == 0 &&
         its.dispatched_per_second == 0) {
       continue;
     }
