@@ -137,10 +137,10 @@ class StoreChecker {
     const auto range = keys::pending(shard, key);
     scan(range, [&](std::string_view row_key, std::string_view value) {
       const char kind = row_key[range.begin.size()];
-      // What became of an update can be asked after the end.
       if (run.state.has_no_pending()) {
         fail(absl::StrCat("run ", run.state.run_id(), " has rows that it does not know of"));
       }
+      // What became of an update can be asked after the end.
       if (kind != 'u') ++count_.pending;
       if (!run.is_open() && kind != 'u')
         fail(absl::StrCat("closed run ", run.state.run_id(), " has pending rows"));
