@@ -237,7 +237,7 @@ TEST_F(QueuesTest, KeysAreShownWithWhatTheyGotAndWhatHoldsThem) {
         holds: [HOLD_PAUSED, HOLD_CAPPED, HOLD_THROTTLED, HOLD_OWN_RATE, HOLD_DRAINED]
         throttled_for { nanos: 500000000 }
       }
-      keys { waiting_by_level: [0, 0, 0, 0, 0] weight: 1 weight_source: WEIGHT_SOURCE_TASK }
+      keys { weight: 1 weight_source: WEIGHT_SOURCE_TASK }
       total: 40)"));
   const auto& asked = engine.key_lists.requests[0];
   EXPECT_EQ(asked.by, shard::KeysRequest::By::kBacklog);
