@@ -60,6 +60,9 @@ CLI::App* add_storm(CLI::App* app, StormOptions* options) {
   add_count(sub, "--seconds", &options->seconds, "of a round", 600);
   add_count(sub, "--queues", &options->queues, "other queues", 1000);
   add_count(sub, "--starts", &options->starts_per_s, "workflows a second on the others", 10'000);
+  add_count(sub, "--cap", &options->cap, "fail if its workers ever have more tasks than this",
+            1'000'000);
+  sub->add_flag("--drain", options->drains, "fail unless all tasks that wait in it run, once");
   return sub;
 }
 

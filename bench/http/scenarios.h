@@ -72,6 +72,8 @@ struct StormOptions {
   int64_t seconds = 10;
   int64_t queues = 16;
   int64_t starts_per_s = 100;
+  int64_t cap = 0;      // tasks that its workers may have at once; 0: not checked
+  bool drains = false;  // in the end every task of it has run, once
 };
 bool run_storm(Bench* bench, const StormOptions& options);
 

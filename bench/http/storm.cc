@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <atomic>
 #include <map>
+#include <set>
 #include <thread>
 
 #include "http/scenarios.h"
@@ -43,6 +45,16 @@ class Storm {
     thread_ = std::thread(
         [this] { client_.run_until([this] { return !is_on_ && busy_ == 0; }, bench_.timeout); });
   }
+  // Goes on until all tasks that waited have run.
+  bool drain(int64_t backlog) {
+    begin();
+    const TimeNs end = load::monotonic_now() + bench_.timeout;
+    while (tasks_ < backlog && load::monotonic_now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    this->end();
+    return tasks_ == backlog;
+  }
   void end() {
     is_on_ = false;
     if (thread_.joinable()) thread_.join();
@@ -51,6 +63,8 @@ class Storm {
   const std::string& first_error() const { return client_.first_error(); }
   int64_t polls() const { return polls_; }
   int64_t tasks() const { return tasks_; }
+  int64_t held_max() const { return held_max_; }
+  int64_t repeated() const { return repeated_; }
 
  private:
   static constexpr const char* kQueue = "storm";
@@ -66,7 +80,11 @@ class Storm {
         return ask(i);
       }
       ++tasks_;
+      // The server may give the place away once it has been told, so it is free here before that.
+      held_max_ = std::max(held_max_, ++held_);
+      if (!seen_.insert(text(*task, "task_id")).second) ++repeated_;
       client_.after(kWork, [this, i, task = json::object(*task)] {
+        --held_;
         finish_workflow(&bench_, task, [this, i] {
           --busy_;
           ask(i);
@@ -81,6 +99,10 @@ class Storm {
   std::thread thread_;
   std::atomic<bool> is_on_ = false;
   int64_t busy_ = 0;
+  int64_t held_ = 0;
+  int64_t held_max_ = 0;
+  int64_t repeated_ = 0;
+  std::set<std::string> seen_;
   std::atomic<int64_t> polls_ = 0;
   std::atomic<int64_t> tasks_ = 0;
 };
@@ -106,7 +128,7 @@ class Others {
     begin_next(kSecond / per_s);
     bench_->client->run_for(time);
     is_on_ = false;
-    bench_->client->run_until([this] { return started_.empty(); }, 10 * kSecond);
+    bench_->client->run_until([this] { return started_.empty(); }, bench_->timeout);
     latencies_ = nullptr;
   }
   bool is_idle() const { return started_.empty(); }
@@ -177,9 +199,15 @@ bool run_storm(Bench* bench, const StormOptions& options) {
       storm.end();
     }
   }
+  const bool is_drained = !options.drains || storm.drain(options.backlog);
+  bench->report.count("storm_tasks", storm.tasks());
+  bench->report.count("storm_tasks_at_once_max", storm.held_max());
+  bench->report.count("storm_tasks_repeated", storm.repeated());
   bench->report.count("storm_errors", storm.errors());
   if (storm.errors() > 0) bench->report.text("storm_first_error", storm.first_error());
-  return others.is_idle() && bench->client->errors() == 0 && storm.errors() == 0;
+  const bool is_in_bounds = options.cap == 0 || storm.held_max() <= options.cap;
+  return is_drained && is_in_bounds && storm.repeated() == 0 && others.is_idle() &&
+         bench->client->errors() == 0 && storm.errors() == 0;
 }
 
 }  // namespace fairlead::http_load
