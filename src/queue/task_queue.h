@@ -143,6 +143,8 @@ class TaskQueue {
   std::vector<KeyView> top_keys(size_t max, TimeNs now) const;
   size_t recent() const { return recent_.size(); }
   Standing standing(const Place& place, TimeNs now);
+  // Where the task stands that has waited longest. Looks at every key.
+  std::optional<Place> oldest() const;
   // The largest distance of a waiting key from its ideal share, in tasks. Looks at every key.
   double lag_max() const;
   bool is_limiting(TimeNs now) const {

@@ -78,6 +78,27 @@ std::vector<KeyView> TaskQueue::list_keys(const std::string& after, size_t max, 
   return views;
 }
 
+std::optional<Place> TaskQueue::oldest() const {
+  uint32_t found = kNone;
+  uint32_t found_level = 0;
+  const Line* oldest = nullptr;
+  for (const uint32_t key : names_) {
+    for (const auto& own : keys_[key].lines) {
+      const auto& line = level(own.level).lines[own.line];
+      if (line.head == 0) continue;
+      if (oldest != nullptr && std::pair(line.head_created, line.head) >=
+                                   std::pair(oldest->head_created, oldest->head)) {
+        continue;
+      }
+      oldest = &line;
+      found = key;
+      found_level = own.level;
+    }
+  }
+  if (oldest == nullptr) return std::nullopt;
+  return Place{found_level, keys_[found].name, TaskSeq(oldest->head)};
+}
+
 std::vector<KeyView> TaskQueue::top_keys(size_t max, TimeNs now) const {
   struct Weighed {
     int64_t waiting;

@@ -40,6 +40,19 @@ QueueView QueueHost::describe(const QueueAddress& queue) {
   view.lag_max = waiting.lag_max();
   view.last_poll_ns = owner.last_poll;
   view.parked_polls = owner.polls.size();
+  if (const auto place = waiting.oldest()) {
+    const auto row = env_.store->get(store::keys::task(
+        env_.shard, queue.name, static_cast<uint8_t>(place->level), place->key, place->seq));
+    model::TaskRow task;
+    if (row.ok() && row->has_value() && task.ParseFromString(**row)) {
+      view.oldest = OldestTask{task.run(),
+                               ShardId(static_cast<uint16_t>(task.shard())),
+                               task.scheduled_id(),
+                               task.created_ns(),
+                               "",
+                               ""};
+    }
+  }
   return view;
 }
 

@@ -26,6 +26,15 @@ struct PollerView {
   std::string about;                           // as its last poll said
 };
 
+struct OldestTask {
+  std::string run;  // the key of its run
+  ShardId shard;    // of the run
+  int64_t number = 0;
+  TimeNs created_ns = 0;
+  std::string workflow_id;
+  std::string run_id;
+};
+
 struct QueueView {
   enum class LimitSource { kApi, kWorker, kSystem };
 
@@ -45,6 +54,7 @@ struct QueueView {
   double lag_max = 0;  // the largest distance of a waiting key from its ideal share, in tasks
   TimeNs last_poll_ns = 0;
   size_t parked_polls = 0;
+  std::optional<OldestTask> oldest;  // none while nothing waits
 };
 
 // Changes the rules of a queue. `change` is called once, where the queue lives; if it refuses,

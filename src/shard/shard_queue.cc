@@ -17,10 +17,28 @@ QueueAddress address_of(const QueueRef& queue) {
 }  // namespace
 
 void Shard::describe_queue(QueueRef queue, Reply<QueueView> reply) {
-  world_.commits->after_durable(
-      [reply = std::move(reply), view = queues_.describe(address_of(queue))]() mutable {
-        reply(std::move(view));
-      });
+  auto view = queues_.describe(address_of(queue));
+  const auto oldest = view.oldest;
+  world_.commits->after_durable([this, oldest, reply = std::move(reply),
+                                 view = std::move(view)]() mutable {
+    if (!oldest.has_value()) return reply(std::move(view));
+    // Only its run knows what the task that has waited longest is called.
+    auto shared =
+        std::make_shared<std::pair<QueueView, Reply<QueueView>>>(std::move(view), std::move(reply));
+    run_on(oldest->shard, [key = oldest->run, shared](Shard& owner) {
+      owner.with_entry(
+          key,
+          [shared](RunEntry& entry) {
+            shared->first.oldest->workflow_id = entry.run.state.workflow_id();
+            shared->first.oldest->run_id = entry.run.state.run_id();
+            shared->second(std::move(shared->first));
+          },
+          [shared] {
+            shared->first.oldest.reset();  // gone in the meantime
+            shared->second(std::move(shared->first));
+          });
+    });
+  });
 }
 
 void Shard::change_rules(ChangeRules request, Reply<model::QueueRules> reply) {

@@ -28,8 +28,12 @@ struct KindFigures {
   TimeNs oldest_ns = 0;
   double added_per_second = 0;
   double dispatched_per_second = 0;
+  std::optional<shard::OldestTask> oldest;
 
   void add(const shard::QueueView& view) {
+    if (view.oldest && (!oldest || view.oldest->created_ns < oldest->created_ns)) {
+      oldest = view.oldest;
+    }
     for (const auto& level : view.levels) {
       if (level.oldest_ns != 0) {
         oldest_ns = oldest_ns == 0 ? level.oldest_ns : std::min(oldest_ns, level.oldest_ns);
@@ -41,6 +45,21 @@ struct KindFigures {
   int64_t added() const { return std::llround(added_per_second * 60); }
   int64_t dispatched() const { return std::llround(dispatched_per_second * 60); }
 };
+
+json::value oldest_task(const KindFigures& workflow, const KindFigures& activity, TimeNs now) {
+  const bool is_workflow =
+      workflow.oldest.has_value() &&
+      (!activity.oldest || workflow.oldest->created_ns <= activity.oldest->created_ns);
+  const auto& task = is_workflow ? workflow.oldest : activity.oldest;
+  if (!task.has_value()) return nullptr;
+  const TaskName name{is_workflow ? 'w' : 'a', task->number, task->run_id, task->workflow_id};
+  return json::object{{"task_id", name.text()},
+                      {"task_type", is_workflow ? "workflow" : "activity"},
+                      {"workflow_id", task->workflow_id},
+                      {"run_id", task->run_id},
+                      {"available_at", format_time(task->created_ns)},
+                      {"age_seconds", std::max<int64_t>(0, (now - task->created_ns) / kSecond)}};
+}
 
 json::object counts_of(const admission::TaskSection& tasks, const KindFigures& figures) {
   // Whoever is late has lost the task: no lease outlives its time here.
@@ -79,7 +98,7 @@ json::object Door::Impl::queue_record(const std::string& ns, const std::string& 
       {"approximate_backlog_count", backlog},
       {"approximate_backlog_age", nullptr},
       {"approximate_backlog_age_seconds", nullptr},
-      {"oldest_ready_task", nullptr},
+      {"oldest_ready_task", oldest_task(workflow, activity, now())},
       {"workflow_tasks", counts_of(payload.workflow_tasks, workflow)},
       {"activity_tasks", counts_of(payload.activity_tasks, activity)},
       {"pollers",

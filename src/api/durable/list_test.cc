@@ -140,11 +140,17 @@ TEST(DoorQueues, TellAgesRatesAndLeases) {
   EXPECT_EQ(stats.at("approximate_backlog_count").to_number<int>(), 2);
   EXPECT_EQ(text_of(stats, "approximate_backlog_age"), "1m05s");
   EXPECT_EQ(stats.at("approximate_backlog_age_seconds").to_number<int>(), 65);
+  const auto oldest = stats.at("oldest_ready_task").as_object();
+  EXPECT_EQ(text_of(oldest, "workflow_id"), "first");
+  EXPECT_EQ(text_of(oldest, "task_type"), "workflow");
+  EXPECT_EQ(oldest.at("age_seconds").to_number<int>(), 65);
   EXPECT_TRUE(queue.at("current_leases").as_array().empty());
 
   const auto polled = world.poll();
+  EXPECT_EQ(text_of(oldest, "task_id"), text_of(polled->task(), "task_id"));
   queue = world.ask("GET", "/api/task-queues/q")->body;
   stats = queue.at("stats").as_object();
+  EXPECT_EQ(text_of(stats.at("oldest_ready_task").as_object(), "workflow_id"), "second");
   EXPECT_GT(stats.at("tasks_dispatched_last_minute").to_number<int>(), 0);
   const auto& leases = queue.at("current_leases").as_array();
   ASSERT_EQ(leases.size(), 1u);
@@ -169,6 +175,7 @@ TEST(DoorQueues, AskingAfterOneThatNobodyUsesDoesNotMakeIt) {
   World world(open_door());
   const auto shown = world.ask("GET", "/api/task-queues/nobody")->body;
   EXPECT_EQ(shown.at("stats").at("approximate_backlog_age"), json::value());
+  EXPECT_EQ(shown.at("stats").at("oldest_ready_task"), json::value());
   EXPECT_TRUE(world.ask("GET", "/api/task-queues")->body.at("task_queues").as_array().empty());
 }
 
