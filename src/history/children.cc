@@ -88,6 +88,20 @@ model::ChildInitiated as_shown(model::ChildInitiated asked) {
   return asked;
 }
 
+// The parent does not want its child any longer.
+void end_child(Transaction& tx, const model::ChildState& child, model::ParentClosePolicy policy) {
+  model::RunName to;
+  to.set_workflow_id(child.initiated().workflow_id());
+  auto letter = letter_to(tx.state(), to, child.initiated_id());
+  auto* body = letter.mutable_parent_closed();
+  body->set_policy(policy);
+  *body->mutable_parent() = name_of(tx.state());
+  body->set_initiated_id(child.initiated_id());
+  body->set_first_run_id(child.run_id());
+  // It takes the place of the letter that asks for the start: what was not started never is.
+  tx.post(child.initiated_id(), std::move(letter));
+}
+
 }  // namespace
 
 std::string letter_id(const std::string& from_run_id, int64_t event_id) {
@@ -139,7 +153,7 @@ void initiate_child(Transaction& tx, model::Event draft, int64_t workflow_task_c
   *draft.mutable_child_initiated() = as_shown(initiated.child_initiated());
   initiated.set_id(tx.append(std::move(draft)));
   auto child = new_child(state, initiated);
-  ask_for_child(tx, child, initiated, "");
+  ask_for_child(tx, child, initiated, initiated.child_initiated().promised_run_id());
   tx.add_child(std::move(child));
 }
 
@@ -220,6 +234,8 @@ void child_closed(Transaction& tx, const model::Letter::ChildClosed& closed) {
   event.set_door(closed.door());
   auto* about = event.mutable_child_event();
   *about->mutable_run() = closed.child();
+  // What is selected is known by one name, also if the child has gone on in another run.
+  if (about->step().selects()) about->mutable_run()->set_run_id(closed.first_run_id());
   about->set_started_id(child->started_id());
   about->set_retry_state(closed.retry_state());
   tx.erase_child(closed.initiated_id());
@@ -238,17 +254,11 @@ void external_failed(Transaction& tx, int64_t initiated_id, int cause) {
 void tell_parent_closed(Transaction& tx, const model::ChildState& child) {
   const auto policy = child.initiated().parent_close_policy();
   // An abandoned child is started even now, if it was not yet.
-  if (policy == model::PARENT_CLOSE_ABANDON) return;
-  model::RunName to;
-  to.set_workflow_id(child.initiated().workflow_id());
-  auto letter = letter_to(tx.state(), to, child.initiated_id());
-  auto* body = letter.mutable_parent_closed();
-  body->set_policy(policy);
-  *body->mutable_parent() = name_of(tx.state());
-  body->set_initiated_id(child.initiated_id());
-  body->set_first_run_id(child.run_id());
-  // It takes the place of the letter that asks for the start: what was not started never is.
-  tx.post(child.initiated_id(), std::move(letter));
+  if (policy != model::PARENT_CLOSE_ABANDON) end_child(tx, child, policy);
+}
+
+void cancel_child(Transaction& tx, const model::ChildState& child) {
+  end_child(tx, child, model::PARENT_CLOSE_REQUEST_CANCEL);
 }
 
 void tell_child_closed(Transaction& tx, const model::Event& closing, int64_t event_id) {

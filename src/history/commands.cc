@@ -9,6 +9,7 @@
 #include "history/children.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
+#include "history/selection.h"
 
 namespace fairlead::history {
 
@@ -309,6 +310,9 @@ void apply_command(Transaction& tx, model::Event draft, int64_t completed_id) {
       return;
     case model::WAIT_OPENED:
       open_wait(tx, std::move(draft));
+      return;
+    case model::SELECTION_CANCELED:
+      cancel_selected(tx, draft.selection());
       return;
     case model::UPDATE_APPLIED:
       end_update(tx, std::move(draft));

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "history/commands.h"
+#include "history/selection.h"
 
 namespace fairlead::history {
 
@@ -52,11 +53,25 @@ bool is_group_open(const Run& run, int64_t base) {
                      [&](const model::Wait& wait) { return is_in(wait.step()); });
 }
 
+// The wait that the workflow stands at, which is not one of a selection; -1: none.
+int latest_wait(const model::DurableState& durable) {
+  for (int i = durable.waits_size() - 1; i >= 0; --i) {
+    if (!durable.waits(i).step().selects()) return i;
+  }
+  return -1;
+}
+
+bool has_signals(const model::DurableState& durable) {
+  return std::any_of(durable.messages().begin(), durable.messages().end(),
+                     [](const auto& message) { return !message.is_update(); });
+}
+
 // The message that the next task is for: updates always have one, signals only while the workflow
 // waits for a condition.
 const model::QueuedMessage* next_message(const model::DurableState& durable) {
+  const bool waits = latest_wait(durable) >= 0;
   for (const auto& message : durable.messages()) {
-    if (message.is_update() || durable.waits_size() > 0) return &message;
+    if (message.is_update() || waits) return &message;
   }
   return nullptr;
 }
@@ -84,11 +99,11 @@ struct EndedWait {
   TimeNs fire_ns = 0;
 };
 
-EndedWait satisfy_latest_wait(Transaction& tx) {
+EndedWait satisfy_wait(Transaction& tx, int index) {
   auto* waits = tx.state().mutable_durable()->mutable_waits();
   EndedWait ended;
-  ended.wait = *waits->rbegin();
-  waits->RemoveLast();
+  ended.wait = waits->at(index);
+  waits->DeleteSubrange(index, 1);
   model::Event event;
   event.set_kind(model::WAIT_SATISFIED);
   *event.mutable_wait() = ended.wait;
@@ -113,6 +128,8 @@ bool is_same_wait(const model::Wait& a, const model::Wait& b) {
          a.has_timeout_ns() == b.has_timeout_ns() && a.timeout_ns() == b.timeout_ns();
 }
 
+}  // namespace
+
 model::Step* mutable_step(model::Event* command) {
   switch (command->kind()) {
     case model::ACTIVITY_SCHEDULED:
@@ -132,11 +149,21 @@ model::Step* mutable_step(model::Event* command) {
   }
 }
 
-}  // namespace
+int64_t record_durable(Transaction& tx, model::Event event) {
+  auto* durable = tx.state().mutable_durable();
+  if (wakes_durable(tx.run(), event)) durable->set_wakes(true);
+  const auto kind = event.kind();
+  const auto* ended = ended_step(event);
+  if (ended == nullptr || !ended->selects()) return tx.append(std::move(event));
+  const auto step = *ended;
+  const int64_t id = tx.append(std::move(event));
+  end_selected(tx, step, kind, id);
+  return id;
+}
 
 bool wakes_durable(const Run& run, const model::Event& event) {
   const auto* step = ended_step(event);
-  if (step == nullptr) return false;
+  if (step == nullptr || step->selects()) return false;
   return step->group_base() == 0 || !is_group_open(run, step->group_base());
 }
 
@@ -175,20 +202,22 @@ bool start_durable_task(Transaction& tx, uint64_t stamp, const Taker& taker) {
 }
 
 bool is_held_back(const Run& run, const model::TimerState& timer) {
-  return !timer.wait_id().empty() && run.has_started_task();
+  return !timer.wait_id().empty() && !timer.step().selects() && run.has_started_task();
 }
 
-void flush_signals(Transaction& tx) {
+bool flush_signals(Transaction& tx) {
   auto& state = tx.state();
+  if (state.buffered_size() == 0) return false;
   std::vector<model::Event> buffered(std::make_move_iterator(state.mutable_buffered()->begin()),
                                      std::make_move_iterator(state.mutable_buffered()->end()));
   state.clear_buffered();
   state.set_buffered_bytes(0);
   for (auto& event : buffered) tx.append(std::move(event));
+  return true;
 }
 
 void retry_durable_task(Transaction& tx, TimeNs available) {
-  flush_signals(tx);
+  if (flush_signals(tx)) meet_selected_wait(tx);
   auto* task = tx.state().mutable_workflow_task();
   task->set_attempt(task->attempt() + 1);
   task->set_started_id(0);
@@ -252,7 +281,7 @@ void renew_durable_task(Transaction& tx) {
 
 void park_durable_task(Transaction& tx, const std::string& reason) {
   auto& state = tx.state();
-  flush_signals(tx);
+  if (flush_signals(tx)) meet_selected_wait(tx);
   state.clear_workflow_task();
   auto* durable = state.mutable_durable();
   durable->set_is_parked(true);
@@ -270,11 +299,16 @@ bool repair_run(Transaction& tx) {
 
 absl::Status number_steps(const model::RunState& state, std::vector<model::Event>* commands) {
   int64_t steps = state.durable().steps();
+  int64_t cancels = 0;
   for (auto& command : *commands) {
+    if (command.kind() == model::SELECTION_CANCELED) ++cancels;
     auto* step = mutable_step(&command);
     if (step == nullptr) continue;
     const int64_t expected = step->sequence();
     if (!step->continues()) ++steps;
+    // Cancellations take no step, but the SDK counts those that it sends along.
+    if (expected > steps && expected <= steps + cancels) steps = expected;
+    cancels = 0;
     if (expected != 0 && expected != steps) {
       return errors::failed_precondition(absl::StrCat("a command expects to be step ", expected,
                                                       " of the run, but its turn is ", steps));
@@ -282,7 +316,7 @@ absl::Status number_steps(const model::RunState& state, std::vector<model::Event
     step->set_sequence(steps);
     step->set_continues(false);
   }
-  return absl::OkStatus();
+  return check_selections(state, commands);
 }
 
 void complete_durable_task(Transaction& tx, std::vector<model::Event> commands) {
@@ -297,8 +331,11 @@ void complete_durable_task(Transaction& tx, std::vector<model::Event> commands) 
   // Whatever the worker asks for comes after the wait that it was in: it has gone on, or it waits
   // anew. An update is applied beside the workflow's own code, which has not moved.
   EndedWait ended;
-  if (!is_update && durable->waits_size() > 0 && !commands.empty()) {
-    ended = satisfy_latest_wait(tx);
+  const bool goes_on = std::any_of(commands.begin(), commands.end(), [](const auto& command) {
+    return command.kind() != model::SELECTION_CANCELED;
+  });
+  if (const int at = latest_wait(*durable); !is_update && at >= 0 && goes_on) {
+    ended = satisfy_wait(tx, at);
   }
   // Signals stand behind what the worker decided without them. Nothing stands behind the end.
   const bool closes = !commands.empty() && commands.back().has_workflow_closed();
@@ -308,12 +345,17 @@ void complete_durable_task(Transaction& tx, std::vector<model::Event> commands) 
       durable->set_steps(std::max(durable->steps(), step->sequence()));
     }
   }
+  begin_selections(durable, &commands);
+  const bool is_applied =
+      is_update && !commands.empty() && commands.front().kind() == model::UPDATE_APPLIED;
   apply_commands(tx, std::move(commands), 0);
   if (!tx.run().is_open()) return;
-  flush_signals(tx);
-  if (is_update && durable->waits_size() > 0) durable->set_wakes(true);
-  if (ended.fire_ns == 0 || durable->waits_size() == 0) return;
-  const auto& again = *durable->waits().rbegin();
+  const bool has_more = flush_signals(tx) || is_applied;
+  if (has_more || (has_open_selection(*durable) && has_signals(*durable))) meet_selected_wait(tx);
+  const int last = latest_wait(*durable);
+  if (is_update && last >= 0) durable->set_wakes(true);
+  if (ended.fire_ns == 0 || last < 0) return;
+  const auto& again = durable->waits(last);
   const auto timer = tx.run().timers.find(again.timer_event_id());
   if (!is_same_wait(again, ended.wait) || timer == tx.run().timers.end()) return;
   timer->second.set_fire_ns(std::min(timer->second.fire_ns(), ended.fire_ns));
@@ -332,6 +374,7 @@ void signal_durable(Transaction& tx, const std::string& id, const std::string& n
   event.set_door(std::move(door));
   if (!tx.run().has_started_task()) {
     tx.append(std::move(event));
+    meet_selected_wait(tx);
     return;
   }
   event.set_time_ns(tx.now);

@@ -28,6 +28,12 @@ inline bool is_durable(const model::RunState& state) { return state.flavour() ==
 // is no longer pending.
 bool wakes_durable(const Run& run, const model::Event& event);
 
+// Writes the event, with what follows from it for the workflow.
+int64_t record_durable(Transaction& tx, model::Event event);
+
+// The step that a command takes; null if it takes none.
+model::Step* mutable_step(model::Event* command);
+
 // Makes the next task, if there is a reason for one.
 void schedule_durable_task(Transaction& tx);
 bool start_durable_task(Transaction& tx, uint64_t stamp, const Taker& taker);
@@ -51,8 +57,8 @@ absl::Status check_lease(const Run& run, const LeaseClaim& claim, TimeNs now);
 void renew_durable_task(Transaction& tx);
 // Whether the timer may fire now, or has to wait for a worker's decision.
 bool is_held_back(const Run& run, const model::TimerState& timer);
-// Writes the signals that came while a worker had the task.
-void flush_signals(Transaction& tx);
+// Writes the signals that came while a worker had the task. False if there were none.
+bool flush_signals(Transaction& tx);
 // The worker cannot replay the run: no more tasks until `repair_run`.
 void park_durable_task(Transaction& tx, const std::string& reason);
 // Makes a task for a run that has none. False if it needs none.

@@ -84,10 +84,7 @@ int64_t Transaction::append(model::Event event) {
 
 int64_t Transaction::record(model::Event event) {
   if (is_standalone(run_.state)) return record_standalone(*this, std::move(event));
-  if (is_durable(run_.state)) {
-    if (wakes_durable(run_, event)) run_.state.mutable_durable()->set_wakes(true);
-    return append(std::move(event));
-  }
+  if (is_durable(run_.state)) return record_durable(*this, std::move(event));
   const bool wakes = wakes_workflow(run_.state.flavour(), event.kind());
   if ((run_.has_started_task() || in_commands_) && is_buffered_kind(event.kind())) {
     auto& state = run_.state;

@@ -257,8 +257,90 @@ class Marathon:
         return total
 
 
+@workflow.defn(name="race")
+class Race:
+    """An activity against a time that never comes; what has lost is called off."""
+
+    def run(self, ctx, name):
+        first = yield ctx.select({"work": ctx.schedule_activity("greet", [name]), "deadline": ctx.sleep(3600)})
+        yield first.handles["deadline"].cancel()
+        again = yield ctx.schedule_activity("greet", [first.key])
+        numbers = yield [ctx.schedule_activity("double", [n]) for n in (1, 2)]
+        return [first.value, again, numbers]
+
+
+@workflow.defn(name="race-waiting")
+class RaceWaiting:
+    """A condition against a time."""
+
+    def __init__(self):
+        self.approved_by = None
+
+    @workflow.signal("approve")
+    def approve(self, who):
+        self.approved_by = who
+
+    @workflow.update("approve-now")
+    def approve_now(self, who):
+        self.approved_by = who
+        return "thanks"
+
+    @workflow.query("status")
+    def status(self):
+        return self.approved_by
+
+    def run(self, ctx, seconds):
+        first = yield ctx.select(
+            {
+                "approved": ctx.wait_condition(lambda: self.approved_by is not None, key="approved"),
+                "deadline": ctx.sleep(seconds),
+            }
+        )
+        for handle in first.remaining().values():
+            yield handle.cancel()
+        return [first.key, self.approved_by]
+
+
+@workflow.defn(name="race-impatient")
+class RaceImpatient:
+    """A condition with a time of its own."""
+
+    def run(self, ctx):
+        first = yield ctx.select(
+            {"never": ctx.wait_condition(lambda: False, key="never", timeout=1), "deadline": ctx.sleep(3600)}
+        )
+        return [first.key, first.value]
+
+
+@workflow.defn(name="race-all")
+class RaceAll:
+    """Whoever wins: in the end all have come."""
+
+    def run(self, ctx):
+        first = yield ctx.select(
+            {
+                "one": ctx.schedule_activity("double", [1]),
+                "two": [ctx.schedule_activity("double", [2]), ctx.schedule_activity("double", [3])],
+                "child": ctx.start_child_workflow("child", ["ada"]),
+                "nap": ctx.sleep(1),
+            }
+        )
+        values = {first.key: first.result()}
+        for key, handle in first.remaining().items():
+            values[key] = yield handle
+        return values
+
+
+@workflow.defn(name="race-failing")
+class RaceFailing:
+    def run(self, ctx):
+        first = yield ctx.select({"bad": ctx.schedule_activity("break", ["no"]), "deadline": ctx.sleep(3600)})
+        return [first.key, first.succeeded, type(first.failure).__name__]
+
+
 WORKFLOWS = [
     Greeter, Approval, Impatient, Parallel, Nested, ParallelFailing, Child, Failing, Parent, Bookkeeper, Retrier,
-    Breaker, Heart, Late, Counter, Account, Distracted, Local, Marathon,
+    Breaker, Heart, Late, Counter, Account, Distracted, Local, Marathon, Race, RaceWaiting, RaceImpatient, RaceAll,
+    RaceFailing,
 ]
 ACTIVITIES = [greet, double, break_always, flaky, beating, slow]

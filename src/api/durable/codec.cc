@@ -14,8 +14,8 @@ namespace fairlead::durable {
 namespace {
 
 // DO NOT CHANGE: these names are in stored events.
-std::string_view type_name(const model::Event& event) {
-  switch (event.kind()) {
+std::string_view type_name(model::EventKind kind) {
+  switch (kind) {
     case model::START_ACCEPTED:
       return "StartAccepted";
     case model::WORKFLOW_STARTED:
@@ -70,6 +70,10 @@ std::string_view type_name(const model::Event& event) {
       return "ConditionWaitOpened";
     case model::WAIT_SATISFIED:
       return "ConditionWaitSatisfied";
+    case model::SELECTION_RESOLVED:
+      return "SelectionResolved";
+    case model::SELECTION_CANCELED:
+      return "SelectionOperationCancelled";
     case model::UPDATE_ACCEPTED:
       return "UpdateAccepted";
     case model::UPDATE_APPLIED:
@@ -80,8 +84,6 @@ std::string_view type_name(const model::Event& event) {
       return "SearchAttributesUpserted";
     case model::PROPERTIES_MODIFIED:
       return "MemoUpserted";
-    case model::MARKER_RECORDED:
-      return event.command_recorded().name();
     case model::WORKFLOW_OPTIONS_UPDATED:
       return "WorkflowOptionsUpdated";
     case model::ACTIVITY_CANCEL_REQUESTED:
@@ -91,6 +93,13 @@ std::string_view type_name(const model::Event& event) {
       return "";
   }
 }
+
+std::string_view type_name(const model::Event& event) {
+  return event.kind() == model::MARKER_RECORDED ? event.command_recorded().name()
+                                                : type_name(event.kind());
+}
+
+std::string event_name(int64_t id) { return absl::StrCat("event-", id); }
 
 json::value seconds_or_null(DurationNs duration) {
   if (duration == 0) return nullptr;
@@ -176,6 +185,25 @@ void put_wait(const model::Wait& wait, Members* out) {
   out->put_if(!wait.fingerprint().empty(), "condition_definition_fingerprint", wait.fingerprint());
   out->put("timeout_seconds",
            wait.has_timeout_ns() ? json::value(wait.timeout_ns() / kSecond) : json::value());
+}
+
+void put_selection(const model::Event& event, Members* out) {
+  const auto& about = event.selection();
+  const auto& member = about.member();
+  out->put("selection_group_id", about.group_id());
+  out->put_raw("member_key", member.key());
+  out->put("member_index", member.index());
+  out->put("member_base_sequence", member.base());
+  out->put("member_size", member.size());
+  out->put("operation_kind", member.kind());
+  out->put("operation_identity", member.identity());
+  if (event.kind() == model::SELECTION_CANCELED) return;
+  out->put("selection_group_base_sequence", about.base());
+  out->put("selection_group_size", about.size());
+  out->put("outcome", member.has_failed() ? "failed" : "completed");
+  out->put("resolution_event_id", event_name(about.resolution_event_id()));
+  out->put("resolution_event_type",
+           to_json(type_name(static_cast<model::EventKind>(about.resolution_kind()))));
 }
 
 void put_child(const model::Event& event, Members* out) {
@@ -289,6 +317,8 @@ std::string payload_of(const model::Event& event) {
       put_step(event.child_initiated().step(), &out);
       out.put("child_workflow_type", event.child_initiated().workflow_type());
       out.put("child_workflow_instance_id", event.child_initiated().workflow_id());
+      out.put_if(!event.child_initiated().promised_run_id().empty(), "child_workflow_run_id",
+                 event.child_initiated().promised_run_id());
       out.raw(event.door());
       break;
     case model::CHILD_START_FAILED:
@@ -303,6 +333,10 @@ std::string payload_of(const model::Event& event) {
     case model::WAIT_OPENED:
     case model::WAIT_SATISFIED:
       put_wait(event.wait(), &out);
+      break;
+    case model::SELECTION_RESOLVED:
+    case model::SELECTION_CANCELED:
+      put_selection(event, &out);
       break;
     case model::SEARCH_ATTRIBUTES_UPSERTED:
     case model::PROPERTIES_MODIFIED:
@@ -350,7 +384,7 @@ void DurableCodec::append_event(const model::Event& event, std::string* history)
   const std::string time = format_time(event.time_ns());
   const std::string_view type = type_name(event);
   const std::string text =
-      absl::StrCat(R"({"id":"event-)", event.id(), R"(","sequence":)", event.id(),
+      absl::StrCat(R"({"id":")", event_name(event.id()), R"(","sequence":)", event.id(),
                    R"(,"event_type":")", absl::string_view(type.data(), type.size()),
                    R"(","recorded_at":")", time, R"(","timestamp":")", time,
                    R"(","workflow_task_id":null,"workflow_command_id":null,"payload":{)",

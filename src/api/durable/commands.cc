@@ -30,7 +30,7 @@ class CommandReader {
 
   bool read() {
     using Read = bool (CommandReader::*)();
-    static constexpr std::array<std::pair<std::string_view, Read>, 14> kTypes = {{
+    static constexpr std::array<std::pair<std::string_view, Read>, 15> kTypes = {{
         {"schedule_activity", &CommandReader::schedule_activity},
         {"start_timer", &CommandReader::start_timer},
         {"start_child_workflow", &CommandReader::start_child},
@@ -40,6 +40,7 @@ class CommandReader {
         {"upsert_search_attributes", &CommandReader::search_attributes},
         {"upsert_memo", &CommandReader::memo},
         {"record_local_activity", &CommandReader::local_activity},
+        {"cancel_selection_operation", &CommandReader::cancel_selected},
         {"complete_update", &CommandReader::complete_update},
         {"fail_update", &CommandReader::fail_update},
         {"complete_workflow", &CommandReader::complete},
@@ -101,9 +102,6 @@ class CommandReader {
     if (path.empty()) path.emplace_back(command_);
     for (const auto& entry : path) {
       const json::object& level = entry.is_object() ? entry.as_object() : command_;
-      if (text_of(level, "parallel_group_mode") == "select") {
-        return refuse("parallel_group_mode", "durable selection is not built in this server");
-      }
       const auto base = integer_of(level, "parallel_group_base_sequence");
       const auto index = integer_of(level, "parallel_group_index");
       const auto size = integer_of(level, "parallel_group_size");
@@ -116,8 +114,50 @@ class CommandReader {
         return conflict("the command's parallel groups do not agree about its step");
       }
       step->set_sequence(expected);
+      if (text_of(level, "parallel_group_mode") == "select") {
+        if (step->group_base() != 0) return conflict("a selection stands in no other group");
+        if (!selection(level, *size, step)) return false;
+      }
       if (step->group_base() == 0) step->set_group_base(*base);
     }
+    return true;
+  }
+
+  bool selection(const json::object& level, int64_t size, model::Step* step) {
+    auto* place = step->mutable_selection();
+    step->set_selects(true);
+    const auto* key = member(level, "selection_member_key");
+    const bool is_key =
+        key != nullptr &&
+        (key->is_string() ? !key->as_string().empty() : key->is_int64() && key->as_int64() >= 0);
+    const auto index = integer_of(level, "selection_member_index");
+    const auto base = integer_of(level, "selection_member_base_sequence");
+    const auto leaves = integer_of(level, "selection_member_size");
+    if (!is_key || !index || !base || !leaves || *index < 0) {
+      return conflict("the command's place in its selection is not one");
+    }
+    place->set_group_id(text_of(level, "parallel_group_id"));
+    place->set_size(size);
+    place->set_member_key(json::serialize(*key));
+    place->set_member_index(*index);
+    place->set_member_base(*base);
+    place->set_member_size(*leaves);
+    place->set_member_kind(text_of(level, "selection_member_kind"));
+    return true;
+  }
+
+  bool cancel_selected() {
+    std::string group_id;
+    const auto base = integer_of(command_, "member_base_sequence");
+    if (!required("selection_group_id", &group_id)) return false;
+    if (!base.has_value()) {
+      return refuse("member_base_sequence", "member_base_sequence must be a whole number");
+    }
+    model::Event draft;
+    draft.set_kind(model::SELECTION_CANCELED);
+    draft.mutable_selection()->set_group_id(group_id);
+    draft.mutable_selection()->mutable_member()->set_base(*base);
+    drafts_.push_back(std::move(draft));
     return true;
   }
 
@@ -270,6 +310,7 @@ class CommandReader {
     child->set_namespace_name(context_.namespace_name);
     child->set_namespace_id(context_.namespace_id);
     child->set_workflow_id(context_.make_id());
+    child->set_promised_run_id(context_.make_id());
     child->set_workflow_type(type);
     if (const auto queue = text_of(command_, "queue"); !queue.empty()) {
       child->set_task_queue(engine_queue(queue));
@@ -307,11 +348,14 @@ class CommandReader {
     wait->set_key(text_of(command_, "condition_key"));
     wait->set_fingerprint(text_of(command_, "condition_definition_fingerprint"));
     if (timeout.has_value()) wait->set_timeout_ns(*timeout * kSecond);
-    if (member(command_, "parallel_group_base_sequence") != nullptr) {
+    Members fields;
+    if (!group(wait->mutable_step(), &fields)) return false;
+    if (wait->step().group_base() != 0 && !wait->step().selects()) {
       return refuse("parallel_group_base_sequence",
-                    "conditions in parallel groups are not built in this server");
+                    "a condition in a group that waits for all of it would never be judged; "
+                    "conditions stand alone or in a selection");
     }
-    wait->mutable_step();
+    wait->mutable_step()->set_fields(fields.take());
     drafts_.push_back(std::move(draft));
     return true;
   }
@@ -403,6 +447,10 @@ class CommandReader {
     std::string arguments;
     std::string result;
     std::string outcome;
+    if (member(command_, "parallel_group_base_sequence") != nullptr) {
+      return refuse("parallel_group_base_sequence",
+                    "local activities in groups are not built in this server");
+    }
     if (!required("activity_type", &type) || !required("outcome", &outcome) ||
         !payload("arguments", &arguments) || !payload("result", &result)) {
       return false;

@@ -21,7 +21,7 @@ const json::object& server_capabilities() {
        {"complete_workflow", "fail_workflow", "continue_as_new", "schedule_activity", "start_timer",
         "start_child_workflow", "complete_update", "fail_update", "record_side_effect",
         "record_version_marker", "upsert_search_attributes", "upsert_memo", "open_condition_wait",
-        "record_local_activity"}},
+        "record_local_activity", "cancel_selection_operation"}},
       {"workflow_memo_updates", {{"supported", true}}}};
   return kCapabilities;
 }
