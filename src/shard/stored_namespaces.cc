@@ -98,8 +98,9 @@ void StoredNamespaces::keep(model::NamespaceRow row, Changed reply) {
   store::WriteBatch batch;
   batch.put(store::keys::namespace_row(row.name()), row.SerializeAsString());
   commits_->write(batch);
-  commits_->after_durable([this, kept = std::make_shared<const model::NamespaceRow>(std::move(row)),
-                           reply = std::move(reply)]() mutable {
+  const auto kept = std::make_shared<const model::NamespaceRow>(std::move(row));
+  written_[kept->name()] = kept;
+  commits_->after_durable([this, kept, reply = std::move(reply)]() mutable {
     publish(kept);
     reply(kept);
   });
@@ -127,7 +128,8 @@ void StoredNamespaces::update(std::string name,
       reply(present.status());
       return;
     }
-    model::NamespaceRow row = **present;
+    const auto written = written_.find(name);
+    model::NamespaceRow row = written != written_.end() ? *written->second : **present;
     if (const auto status = change(row); !status.ok()) {
       reply(status);
       return;

@@ -46,6 +46,9 @@ class StoredNamespaces final : public NamespaceRegistry {
   Random random_;
   uint32_t last_num_ = 0;
   absl::flat_hash_set<std::string> adding_;  // names given out; on the executor only
+  // Rows as they were written last, by name; on the executor only. What is published waits for the
+  // disk, and a change must build on the one before it.
+  absl::flat_hash_map<std::string, NamespacePtr> written_;
 
   mutable std::shared_mutex mutex_;
   absl::btree_map<std::string, NamespacePtr> by_name_;

@@ -113,6 +113,8 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
     RouteDoc doc;
   };
   static const std::vector<Route>& routes();
+  // What the API has and this server has not: it says so instead of pretending.
+  static void add_not_built(std::vector<Route>* routes);
 
  private:
   const Route* find_route(const Call& call, std::vector<std::string>* args, std::string* allowed);
@@ -135,6 +137,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void describe(CallPtr call);
   void list_runs(CallPtr call);
   void read_history(CallPtr call);
+  void export_history(CallPtr call);
   void signal(CallPtr call);
   void update(CallPtr call);
   void cancel(CallPtr call) { stop(std::move(call), model::WORKFLOW_CANCELED); }
@@ -165,6 +168,11 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   // Task queues.
   void list_queues(CallPtr call);
   void describe_queue(CallPtr call);
+
+  // Search attributes.
+  void list_attributes(CallPtr call);
+  void define_attribute(CallPtr call);
+  void remove_attribute(CallPtr call);
 
   // Namespaces.
   void list_namespaces(CallPtr call);

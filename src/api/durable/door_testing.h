@@ -125,6 +125,11 @@ class World {
 
   AnswerPtr ask(std::string method, std::string path, json::object body = {},
                 std::vector<std::pair<std::string, std::string>> headers = {}) {
+    return send(request(std::move(method), path, std::move(body), std::move(headers)));
+  }
+  static std::shared_ptr<const Request> request(
+      std::string method, const std::string& path, json::object body = {},
+      std::vector<std::pair<std::string, std::string>> headers = {}) {
     auto request = std::make_shared<Request>();
     request->method = std::move(method);
     request->path = path.substr(0, path.find('?'));
@@ -140,7 +145,7 @@ class World {
     if (request->header("X-Durable-Workflow-Protocol-Version").empty()) {
       request->headers.emplace_back("X-Durable-Workflow-Protocol-Version", "1.20");
     }
-    return send(std::move(request));
+    return request;
   }
 
   std::shared_ptr<const Request> last_request() const { return last_; }

@@ -232,6 +232,27 @@ constexpr char kOperators[] = R"json({
                  "is_expired"]}}, "pollers": {"type": "array", "items": {"allOf": [
     {"$ref": "#/components/schemas/Worker"},
     {"type": "object", "required": ["is_stale", "heartbeat_expires_at"]}]}}}}]},
+"SearchAttributes": {
+  "type": "object", "required": ["system_attributes", "custom_attributes"],
+  "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}}},
+"NewSearchAttribute": {
+  "type": "object", "required": ["name", "type"],
+  "properties": {"name": {"type": "string", "pattern": "^[a-zA-Z][a-zA-Z0-9_]{0,127}$"},
+                 "type": {"enum": ["keyword", "text", "int", "double", "bool", "datetime", "keyword_list"]}}},
+"SearchAttributeChange": {
+  "type": "object", "required": ["name", "outcome"],
+  "properties": {"name": {"type": "string"}, "outcome": {"enum": ["created", "deleted"]}}},
+"HistoryBundle": {
+  "type": "object",
+  "required": ["schema", "schema_version", "exported_at", "workflow", "payloads", "history_events", "commands",
+               "signals", "updates", "tasks", "activities", "timers", "failures", "links", "redaction",
+               "codec_schemas", "payload_manifest", "integrity"],
+  "properties": {
+    "schema": {"const": "durable-workflow.v2.history-export"},
+    "workflow": {"type": "object", "required": ["instance_id", "run_id", "workflow_type"]},
+    "history_events": {"type": "array", "items": {
+      "type": "object", "required": ["id", "sequence", "type", "recorded_at", "payload"]}},
+    "integrity": {"type": "object", "required": ["canonicalization", "checksum_algorithm", "checksum"]}}},
 "NewNamespace": {
   "type": "object", "required": ["name"],
   "properties": {"name": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},

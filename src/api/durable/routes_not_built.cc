@@ -1,0 +1,93 @@
+// Routes of the API that are known and not built. A client hears that, and not that there is
+// nothing.
+
+#include "api/durable/desk.h"
+
+namespace fairlead::durable {
+
+void Door::Impl::add_not_built(std::vector<Route>* routes) {
+  struct NotBuilt {
+    std::string_view method;
+    std::string_view path;
+    std::string_view summary;
+  };
+  static constexpr NotBuilt kNotBuilt[] = {
+      {"GET", "schedules", "List schedules"},
+      {"POST", "schedules", "Make a schedule"},
+      {"GET", "schedules/{schedule_id}", "Describe a schedule"},
+      {"PUT", "schedules/{schedule_id}", "Change a schedule"},
+      {"DELETE", "schedules/{schedule_id}", "Remove a schedule"},
+      {"POST", "schedules/{schedule_id}/pause", "Pause a schedule"},
+      {"POST", "schedules/{schedule_id}/resume", "Resume a schedule"},
+      {"POST", "schedules/{schedule_id}/trigger", "Run what is scheduled now"},
+      {"POST", "schedules/{schedule_id}/backfill", "Run what was missed"},
+      {"GET", "schedules/{schedule_id}/history", "Read a schedule's history"},
+      {"POST", "activities", "Start an activity of its own"},
+      {"GET", "activities", "List activities of their own"},
+      {"GET", "activities/{activity_id}", "Describe an activity of its own"},
+      {"POST", "workflows/{workflow_id}/archive", "Archive a closed workflow"},
+      {"POST", "workflows/{workflow_id}/request-cancellation", "Ask a workflow to stop"},
+      {"POST", "workflows/{workflow_id}/runs/{run_id}/request-cancellation", "Ask a run to stop"},
+      {"POST", "workflows/{workflow_id}/runs/{run_id}/redrive", "Run a failed run again"},
+      {"POST", "workflows/{workflow_id}/message-streams/{stream_name}/messages",
+       "Append to a message stream"},
+      {"GET", "workflows/{workflow_id}/runs/{run_id}/streams", "List the streams of a run"},
+      {"GET", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}", "Describe a stream"},
+      {"GET", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}/items", "Read a stream"},
+      {"POST", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}/items",
+       "Append to a stream"},
+      {"POST", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}/close",
+       "Close a stream"},
+      {"GET", "task-queues/{task_queue}/build-ids", "List the build ids of a task queue"},
+      {"POST", "task-queues/{task_queue}/build-ids/drain", "Drain a build id"},
+      {"POST", "task-queues/{task_queue}/build-ids/resume", "Resume a build id"},
+      {"POST", "task-queues/{task_queue}/build-ids/promote", "Promote a build id"},
+      {"DELETE", "namespaces/{namespace}", "Remove a namespace"},
+      {"PUT", "namespaces/{namespace}/external-storage", "Set where large payloads go"},
+      {"POST", "storage/test", "Try the storage of large payloads"},
+      {"POST", "external-payloads/v1", "Upload a large payload"},
+      {"GET", "external-payloads/v1/{reference_id}", "Fetch a large payload"},
+      {"GET", "system/repair", "What could be repaired"},
+      {"POST", "system/repair/pass", "Repair"},
+      {"GET", "system/retention", "What could be deleted"},
+      {"POST", "system/retention/pass", "Delete what is too old"},
+      {"GET", "system/activity-timeouts", "Activities that are late"},
+      {"POST", "system/activity-timeouts/pass", "End activities that are late"},
+      {"POST", "bridge-adapters/webhook/{adapter}", "Tell of an event outside"},
+      {"POST", "service-endpoints/{endpoint}/services/{service}/operations/{operation}/execute",
+       "Call a service"},
+      {"POST", "worker/registrations/{worker_id}/deregister", "Leave, with a token"},
+      {"POST", "worker/sessions", "Open a worker session"},
+      {"POST", "worker/sessions/{session_id}/heartbeat", "Keep a worker session"},
+      {"DELETE", "worker/sessions/{session_id}", "Close a worker session"},
+      {"POST", "worker/workflow-tasks/{task_id}/deliver-cancellation", "Deliver a request to stop"},
+      {"POST", "worker/workflow-tasks/{task_id}/cancellation-scopes/{phase}",
+       "Open or end a cancellation scope"},
+      {"POST", "worker/workflow-tasks/{task_id}/local-activities/{operation}",
+       "Prepare a local activity"},
+      {"POST", "worker/workflow-tasks/{task_id}/local-activities/{attempt_id}/{operation}",
+       "Go on with a local activity"},
+      {"POST", "worker/activity-tasks/{task_id}/renew-lease", "Renew a lease"},
+      {"POST", "worker/activity-tasks/{task_id}/status", "Ask about an activity task"},
+      {"POST", "worker/activity-tasks/{task_id}/acknowledge-cancellation",
+       "Say that an activity has stopped"},
+      {"GET", "worker/query-tasks/{query_task_id}/status", "Ask about a query"},
+      {"POST", "worker/update-validation-tasks/poll", "Wait for an update to judge"},
+      {"POST", "worker/update-validation-tasks/{validation_task_id}/approve", "Let an update pass"},
+      {"POST", "worker/update-validation-tasks/{validation_task_id}/reject", "Refuse an update"},
+  };
+  for (const auto& each : kNotBuilt) {
+    const bool is_worker = each.path.starts_with("worker/");
+    const bool has_body = each.method != "GET" && each.method != "DELETE";
+    const bool is_archive = each.path.ends_with("/archive");
+    routes->push_back({each.method,
+                       each.path,
+                       is_worker ? Plane::kWorker : Plane::kControl,
+                       is_worker ? "w" : "oa",
+                       &Impl::not_built,
+                       is_archive ? Operation{"archive", ""} : Operation{},
+                       {each.summary, has_body ? "Anything" : "", "501"}});
+  }
+}
+
+}  // namespace fairlead::durable
