@@ -211,7 +211,10 @@ void child_started(Transaction& tx, int64_t initiated_id, const std::string& run
   tx.settle_letter(initiated_id);
   tx.touch(*child).set_is_started(true);
   child->set_run_id(run_id);
-  child->set_started_id(tx.record(child_event(model::CHILD_STARTED, *child)));
+  auto event = child_event(model::CHILD_STARTED, *child);
+  event.set_door(std::move(*child->mutable_initiated()->mutable_started_door()));
+  child->mutable_initiated()->clear_started_door();
+  child->set_started_id(tx.record(std::move(event)));
 }
 
 void child_start_failed(Transaction& tx, int64_t initiated_id, int cause) {

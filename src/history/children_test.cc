@@ -212,5 +212,15 @@ TEST(Externals, MayNotCancelAChildOfTheSameTask) {
   EXPECT_EQ(refusal->cause, FailedCause::kBadRequestCancelExternal);
 }
 
+TEST(Children, TheirStartIsToldWithWhatTheDoorShowsOfIt) {
+  auto command = start_child();
+  command.mutable_child_initiated()->set_started_door("header");
+  auto bench = with_child(command);
+  bench.step([](Transaction& tx) { child_started(tx, kInitiated, "child-run-1"); });
+  ASSERT_GE(bench.events.size(), 6u);
+  EXPECT_EQ(bench.events[5].kind(), model::CHILD_STARTED);
+  EXPECT_EQ(bench.events[5].door(), "header");
+}
+
 }  // namespace
 }  // namespace fairlead::history

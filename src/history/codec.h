@@ -2,10 +2,27 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "model/model.pb.h"
 
 namespace fairlead::history {
+
+// What someone is sent who wants to hear how a run ended.
+struct Outgoing {
+  std::string url;
+  std::vector<std::pair<std::string, std::string>> headers;
+  std::string body;
+};
+
+// A run that has closed, and one of its callbacks.
+struct Ended {
+  const model::RunState& run;
+  const std::string& namespace_name;
+  std::string_view closing_event;  // as it was appended
+  const model::CallbackState& callback;
+};
 
 // How events look to the clients of one door. The engine decides what happened; a codec writes it
 // down in the exact bytes that clients will read.
@@ -31,6 +48,8 @@ class Codec {
   virtual std::string applied_update(std::string_view accepted_event) const { return ""; }
   // How a parent's event about the end of its child begins.
   virtual std::string tell_parent(const model::Event& closing) const = 0;
+  // How whoever asked for it is told of the end of a run. Only of doors that take callbacks.
+  virtual Outgoing call_back(const Ended& ended) const { return {}; }
 };
 
 }  // namespace fairlead::history

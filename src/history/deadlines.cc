@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "history/activity.h"
+#include "history/callbacks.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
 #include "history/standalone.h"
@@ -117,7 +118,10 @@ void pass_activity_time(Transaction& tx) {
 
 TimeNs next_deadline(const Run& run) {
   const auto& state = run.state;
-  if (!run.is_open()) return state.delete_at_ns() != 0 ? state.delete_at_ns() : kNever;
+  if (!run.is_open()) {
+    const TimeNs deletion = state.delete_at_ns() != 0 ? state.delete_at_ns() : kNever;
+    return std::min(deletion, callback_deadline(run));
+  }
   TimeNs next = kNever;
   if (state.run_expiration_ns() != 0) next = std::min(next, state.run_expiration_ns());
   if (state.first_task_at_ns() != 0) next = std::min(next, state.first_task_at_ns());
@@ -153,7 +157,7 @@ std::vector<Expiring> expiring_tasks(const Run& run, TimeNs now) {
 
 void pass_time(Transaction& tx) {
   auto& state = tx.state();
-  if (!tx.run().is_open()) return;
+  if (!tx.run().is_open()) return pass_callback_time(tx);
   if (state.run_expiration_ns() != 0 && state.run_expiration_ns() <= tx.now) {
     time_out_run(tx);
     return;

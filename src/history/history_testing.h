@@ -51,6 +51,8 @@ class Bench {
   bool closed_now = false;
   std::vector<Posted> posted;          // of the last step
   std::optional<Successor> successor;  // of the last step
+  std::vector<int64_t> calls;          // of the last step
+  model::LeftOpen left_open;           // of the last step
 
   Bench() {
     auto& state = run.state;
@@ -78,11 +80,15 @@ class Bench {
     closed_now = tx.closed_now();
     posted = tx.posted();
     successor = tx.successor();
+    calls = tx.calls();
+    left_open = tx.left_open();
     run.touched_activities.clear();
     run.touched_timers.clear();
     run.touched_children.clear();
     run.touched_externals.clear();
     run.touched_updates.clear();
+    run.touched_callbacks.clear();
+    run.touched_requests.clear();
   }
 
   void start(Beginning beginning = {}) {

@@ -4,6 +4,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/callbacks.h"
 #include "history/chain.h"
 #include "history/children.h"
 #include "history/durable.h"
@@ -129,6 +130,8 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   if (state.has_retry_policy()) *started->mutable_retry_policy() = state.retry_policy();
   if (state.has_priority()) *started->mutable_priority() = state.priority();
   started->set_run_number(state.durable().run_number());
+  for (const auto& callback : beginning.callbacks) started->add_callbacks(callback);
+  begin_callbacks(tx, beginning.callbacks);
   tx.append(std::move(event));
   if (delay > 0) {
     state.set_first_task_at_ns(state.execution_ns());
@@ -194,6 +197,8 @@ void close_run(Transaction& tx, model::Event closing) {
   const int64_t id = tx.append(closing);
   // A run that a reset ends goes on as the new one.
   if (!successor.has_value() && state.reset_run_id().empty()) tell_child_closed(tx, closing, id);
+  const bool is_inherited = successor.has_value() && successor->initiator != model::BY_CRON;
+  if (!is_inherited && state.reset_run_id().empty()) fire_callbacks(tx);
   tx.close(closing_status(kind));
   if (successor.has_value()) tx.follow_with(std::move(*successor));
 }

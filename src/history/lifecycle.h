@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "history/transaction.h"
@@ -18,6 +19,7 @@ struct Beginning {
   std::string door;
   std::string envelope;
   bool eager_accepted = false;  // the first task goes to the caller at once
+  std::vector<std::string> callbacks = {};
 };
 void start_run(Transaction& tx, const Beginning& beginning);
 

@@ -23,6 +23,9 @@ struct Limits {
   int64_t updates_in_flight = 10;
   int64_t updates_in_flight_bytes = 20 << 20;
   int64_t signals = 10'000;
+  int64_t callbacks = 2'000;  // of a run
+  int64_t callback_url_bytes = 1'000;
+  int64_t callback_header_bytes = 8 << 10;
   int64_t buffered_events = 100;
   int64_t buffered_bytes = 2 << 20;
   int64_t id_bytes = 1'000;
@@ -30,6 +33,9 @@ struct Limits {
   DurationNs workflow_task_timeout = 10 * kSecond;
   DurationNs workflow_task_timeout_max = 120 * kSecond;
   DurationNs workflow_task_heartbeat = 30 * kMinute;
+  DurationNs callback_timeout = 10 * kSecond;  // of one attempt
+  DurationNs callback_retry_first = kSecond;
+  DurationNs callback_retry_longest = kHour;
   DurationNs continue_as_new_spacing = kSecond;  // at least, between the starts of two runs
 };
 

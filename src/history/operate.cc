@@ -1,5 +1,6 @@
 #include "history/operate.h"
 
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -38,6 +39,12 @@ void for_each(Run& run, const Ids& ids, Act act) {
     auto* activity = run.find_activity(id);
     if (activity != nullptr) act(*activity);
   }
+}
+
+// How long an activity without a workflow that was started with a delay still waits for its time.
+DurationNs delay_left(Transaction& tx) {
+  const auto& state = tx.state();
+  return is_standalone(state) ? std::max<DurationNs>(state.execution_ns() - tx.now, 0) : 0;
 }
 
 bool is_started(const model::ActivityState& activity) { return activity.started_ns() != 0; }
@@ -175,7 +182,7 @@ absl::Status unpause_activities(Transaction& tx, const ActivitySelector& which, 
     tx.touch(activity).clear_pause();
     if (how.reset_attempts) activity.set_attempt(1);
     if (how.reset_heartbeat) activity.clear_heartbeat_details();
-    if (!is_started(activity)) try_again(tx, activity, delay());
+    if (!is_started(activity)) try_again(tx, activity, std::max(delay(), delay_left(tx)));
   });
   return absl::OkStatus();
 }

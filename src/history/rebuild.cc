@@ -41,8 +41,7 @@ void Rebuild::apply(const model::Event& event, int64_t bytes) {
     case model::Event::kCommandRecorded:
       return upsert(event, &state);
     case model::Event::kWorkflowOptionsUpdated:
-      *state.mutable_priority() = event.workflow_options_updated().priority();
-      return;
+      return apply_options(event);
     default:
       break;
   }
@@ -79,6 +78,31 @@ void Rebuild::start(const model::Event& event) {
   *state.mutable_priority() = started.priority();
   *state.mutable_memo() = started.memo();
   *state.mutable_search_attributes() = started.search_attributes();
+  for (const auto& door : started.callbacks()) {
+    add_callback(door, state.start_request_id(), event);
+  }
+}
+
+void Rebuild::add_callback(const std::string& door, const std::string& request_id,
+                           const model::Event& event) {
+  model::CallbackState callback;
+  callback.set_number(static_cast<int64_t>(run_.callbacks.size()) + 1);
+  callback.set_door(door);
+  callback.set_request_id(request_id);
+  callback.set_attached(event.kind() == model::WORKFLOW_OPTIONS_UPDATED);
+  callback.set_registered_ns(event.time_ns());
+  run_.add_loaded(std::move(callback));
+}
+
+void Rebuild::apply_options(const model::Event& event) {
+  const auto& options = event.workflow_options_updated();
+  if (options.has_priority()) *run_.state.mutable_priority() = options.priority();
+  const auto& request_id = options.attached_request_id();
+  if (!request_id.empty()) {
+    run_.requests[request_id].set_request_id(request_id);
+    run_.requests[request_id].set_event_id(event.id());
+  }
+  for (const auto& door : options.attached_callbacks()) add_callback(door, request_id, event);
 }
 
 void Rebuild::apply_task(const model::Event& event) {

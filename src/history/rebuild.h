@@ -32,6 +32,9 @@ class Rebuild {
 
  private:
   void start(const model::Event& event);
+  void add_callback(const std::string& door, const std::string& request_id,
+                    const model::Event& event);
+  void apply_options(const model::Event& event);
   void apply_task(const model::Event& event);
   void apply_activity(const model::Event& event);
   void apply_timer(const model::Event& event);

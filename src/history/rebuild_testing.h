@@ -52,6 +52,15 @@ inline void forget_untold(Run* run) {
     told.set_cancel_requested_id(activity.cancel_requested_id());
     activity = std::move(told);
   }
+  for (auto& [number, callback] : run->callbacks) {
+    model::CallbackState told;
+    told.set_number(number);
+    told.set_door(callback.door());
+    told.set_attached(callback.attached());
+    told.set_registered_ns(callback.registered_ns());
+    if (callback.attached()) told.set_request_id(callback.request_id());
+    callback = std::move(told);
+  }
   for (auto& [id, external] : run->externals) external.mutable_event()->clear_namespace_name();
   for (auto& [id, child] : run->children) {
     if (child.initiated().priority().ByteSizeLong() == 0) {
@@ -71,7 +80,8 @@ std::string rows_text(const Rows& rows) {
 inline std::string told_by_history(Run run) {
   forget_untold(&run);
   return absl::StrCat(run.state.DebugString(), rows_text(run.activities), rows_text(run.timers),
-                      rows_text(run.children), rows_text(run.externals), rows_text(run.updates));
+                      rows_text(run.children), rows_text(run.externals), rows_text(run.updates),
+                      rows_text(run.callbacks), rows_text(run.requests));
 }
 
 // Whether the comparison makes sense: what is buffered is in the state and not in the history.

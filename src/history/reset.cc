@@ -5,6 +5,7 @@
 
 #include "base/assert.h"
 #include "history/activity.h"
+#include "history/callbacks.h"
 #include "history/children.h"
 #include "history/lifecycle.h"
 #include "history/operate.h"
@@ -31,6 +32,8 @@ void touch_all(Run& run) {
   for (const auto& [id, child] : run.children) run.touched_children.insert(id);
   for (const auto& [id, external] : run.externals) run.touched_externals.insert(id);
   for (const auto& [id, update] : run.updates) run.touched_updates.insert(id);
+  for (const auto& [number, callback] : run.callbacks) run.touched_callbacks.insert(number);
+  for (const auto& [id, request] : run.requests) run.touched_requests.insert(id);
 }
 
 // The task that the shared events end with. It is given to nobody: it fails at once.
@@ -94,6 +97,19 @@ void admit_again(Transaction& tx, const model::UpdateEvent& update) {
   admitted.set_request(update.request());
   admitted.set_admitted_id(tx.append(std::move(event)));
   tx.run().touched_updates.insert(update.update_id());
+}
+
+void change_options_again(Transaction& tx, const model::Event& event) {
+  const auto& options = event.workflow_options_updated();
+  if (options.has_priority()) {
+    return change_priority(tx, options.priority(), event.door(), event.envelope());
+  }
+  const auto& callbacks = options.attached_callbacks();
+  // More than a run may have were never attached.
+  (void)attach(tx, {options.attached_request_id(),
+                    {callbacks.begin(), callbacks.end()},
+                    event.door(),
+                    event.envelope()});
 }
 
 void reapply_child_closed(Transaction& tx, const model::Event& event) {
@@ -204,9 +220,8 @@ void reapply(Transaction& tx, const model::Event& event, const Reapply& wanted) 
       if (wanted.updates) admit_again(tx, event.update_event());
       return;
     case model::WORKFLOW_OPTIONS_UPDATED:
-      if (!wanted.options) return;
-      return change_priority(tx, event.workflow_options_updated().priority(), event.door(),
-                             event.envelope());
+      if (wanted.options) change_options_again(tx, event);
+      return;
     default:
       return reapply_answer(tx, event, wanted.answers_below);
   }

@@ -20,6 +20,8 @@ struct Run {
   absl::btree_map<int64_t, model::ChildState> children;      // by initiated event id
   absl::btree_map<int64_t, model::ExternalState> externals;  // by initiated event id
   absl::btree_map<std::string, model::UpdateState> updates;  // accepted ones, also when completed
+  absl::btree_map<int64_t, model::CallbackState> callbacks;  // by number
+  absl::btree_map<std::string, model::AttachedRequest> requests;
 
   // Rows to be written (still in the map above) or erased (no longer there) with the present step.
   absl::btree_set<int64_t> touched_activities;
@@ -27,10 +29,12 @@ struct Run {
   absl::btree_set<int64_t> touched_children;
   absl::btree_set<int64_t> touched_externals;
   absl::btree_set<std::string> touched_updates;
+  absl::btree_set<int64_t> touched_callbacks;
+  absl::btree_set<std::string> touched_requests;
 
   bool has_pending_rows() const {
     return !activities.empty() || !timers.empty() || !children.empty() || !externals.empty() ||
-           !updates.empty();
+           !updates.empty() || !callbacks.empty() || !requests.empty();
   }
   bool is_open() const { return state.status() == model::RUNNING; }
   bool has_started_task() const {
@@ -58,6 +62,12 @@ struct Run {
   }
   void add_loaded(model::ChildState child) { children[child.initiated_id()] = std::move(child); }
   void add_loaded(model::UpdateState update) { updates[update.update_id()] = std::move(update); }
+  void add_loaded(model::CallbackState callback) {
+    callbacks[callback.number()] = std::move(callback);
+  }
+  void add_loaded(model::AttachedRequest request) {
+    requests[request.request_id()] = std::move(request);
+  }
   void add_loaded(model::ExternalState external) {
     externals[external.initiated_id()] = std::move(external);
   }

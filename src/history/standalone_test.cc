@@ -229,5 +229,21 @@ TEST(Standalone, TheServerTerminatesWhatGrowsTooLarge) {
   EXPECT_EQ(lone.events.back().kind(), model::ACTIVITY_FAILED);
 }
 
+// A pause must not make an activity earlier than it would have been without one.
+TEST(Standalone, UnpausedBeforeItsTimeItWaitsForTheRestOfItsDelay) {
+  Lone lone(schedule("pay"), kMinute);
+  const ActivitySelector it{ActivitySelector::By::kId, "pay"};
+  lone.step([&](Transaction& tx) { EXPECT_TRUE(pause_activities(tx, it, {}).ok()); });
+  lone.now += 20 * kSecond;
+  lone.step([&](Transaction& tx) {
+    EXPECT_TRUE(unpause_activities(tx, it, {}, [] { return DurationNs{0}; }).ok());
+  });
+  EXPECT_THAT(lone.offers, IsEmpty());
+  lone.wait(39 * kSecond);
+  EXPECT_THAT(lone.offers, IsEmpty());
+  lone.wait(kSecond);
+  EXPECT_EQ(lone.offers.size(), 1u);
+}
+
 }  // namespace
 }  // namespace fairlead::history

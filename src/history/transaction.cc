@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/assert.h"
+#include "history/callbacks.h"
 #include "history/children.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
@@ -77,6 +78,7 @@ int64_t Transaction::append(model::Event event) {
   if (first_event_id_ == 0) first_event_id_ = id;
   const size_t before = events_.size();
   codec_.append_event(event, &events_);
+  if (event.kind() == model::WORKFLOW_OPTIONS_UPDATED) note_attached(*this, event);
   state.set_next_event_id(id + 1);
   state.set_history_bytes(state.history_bytes() + static_cast<int64_t>(events_.size() - before));
   return id;
@@ -129,7 +131,10 @@ void Transaction::flush_buffered() {
         kind == model::CHILD_STARTED && child != run_.children.end()) {
       touch(child->second).set_started_id(id);
     }
-    if (wakes_workflow(state.flavour(), kind)) want_task();
+    // Whatever had to wait for the task brings another one, as clients expect.
+    if (wakes_workflow(state.flavour(), kind) || kind == model::WORKFLOW_OPTIONS_UPDATED) {
+      want_task();
+    }
   }
 }
 
@@ -217,6 +222,7 @@ void Transaction::close(model::Status status) {
   state.set_status(status);
   state.set_close_ns(now);
   state.set_delete_at_ns(add_saturated(now, retention_));
+  keep_left_open();
   if (state.has_workflow_task()) {
     drop(model::WORKFLOW_TASK, state.mutable_workflow_task()->mutable_place());
     state.clear_workflow_task();
@@ -247,6 +253,14 @@ void Transaction::close(model::Status status) {
   offers_.clear();
   task_wanted_ = false;
   closed_now_ = true;
+}
+
+void Transaction::keep_left_open() {
+  const auto& state = run_.state;
+  if (state.flavour() != model::TEMPORAL) return;
+  if (state.has_workflow_task()) *left_open_.mutable_workflow_task() = state.workflow_task();
+  for (const auto& [id, activity] : run_.activities) *left_open_.add_activities() = activity;
+  for (const auto& [id, child] : run_.children) *left_open_.add_children() = child;
 }
 
 void Transaction::enforce_history_limits() {

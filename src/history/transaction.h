@@ -99,6 +99,9 @@ class Transaction {
   void add_external(model::ExternalState external);
   void erase_external(int64_t initiated_id);
 
+  // Someone who wants to hear of the run's end is called once this step is durable.
+  void call(int64_t callback) { calls_.push_back(callback); }
+
   // Leaves a letter to another run, in the place of an earlier one of the same event.
   void post(int64_t event_id, model::Letter letter) {
     posted_.push_back({event_id, std::move(letter)});
@@ -134,10 +137,14 @@ class Transaction {
   void note_lost_task() { lost_task_ = true; }
   bool lost_task() const { return lost_task_; }
   const std::vector<Posted>& posted() const { return posted_; }
+  const std::vector<int64_t>& calls() const { return calls_; }
+  // What was pending when this step closed the run.
+  const model::LeftOpen& left_open() const { return left_open_; }
   const std::optional<Successor>& successor() const { return successor_; }
   const Codec& codec() const { return codec_; }
 
  private:
+  void keep_left_open();
   void enforce_history_limits();
   bool is_state_too_large() const;
 
@@ -153,6 +160,8 @@ class Transaction {
   std::vector<TaskDrop> drops_;
   std::vector<LeaseEnd> lease_ends_;
   std::vector<Posted> posted_;
+  std::vector<int64_t> calls_;
+  model::LeftOpen left_open_;
   std::vector<UpdateChange> update_changes_;
   bool lost_task_ = false;
   bool is_hidden_ = false;

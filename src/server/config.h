@@ -64,6 +64,10 @@ struct Config {
 
     queue::Settings settings() const;
   };
+  // Whom the server may tell how a workflow ended.
+  struct Callbacks {
+    std::string allowed_addresses;
+  };
   struct Log {
     std::string level = "info";
     std::string format = "text";
@@ -74,6 +78,7 @@ struct Config {
   history::Limits limits;
   Queues queues;
   durable::Options durable;
+  Callbacks callbacks;
   Log log;
   admission::Settings admission;  // the section of that name, and the variables DW_…
 

@@ -11,6 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "api/temporal/callbacks.h"
 #include "base/spelling.h"
 #include "base/time.h"
 
@@ -75,6 +76,11 @@ std::string complain_of_client_weights(std::string_view text) {
   return text == "honour" || text == "ignore" ? "" : "is not one of honour, ignore";
 }
 
+std::string complain_of_addresses(std::string_view text) {
+  const auto parsed = api::CallbackAddresses::parse(text);
+  return parsed.ok() ? "" : std::string(parsed.status().message());
+}
+
 // ---- lines of the table -------------------------------------------------------------------------
 
 template <auto Section, auto Field>
@@ -118,6 +124,7 @@ constexpr auto kEngine = &Config::engine;
 constexpr auto kLimits = &Config::limits;
 constexpr auto kQueues = &Config::queues;
 constexpr auto kLog = &Config::log;
+constexpr auto kCallbacks = &Config::callbacks;
 
 // In the order of the help and of fairlead.example.toml.
 constexpr std::array kKeys = {
@@ -205,6 +212,10 @@ constexpr std::array kKeys = {
     number<kQueues, &Queues::tasks_in_memory_max>(
         "queues.tasks_in_memory_max", 0, 100'000'000,
         "Waiting tasks that one queue keeps in memory; the others are read when their turn comes"),
+
+    text<kCallbacks, &Config::Callbacks::allowed_addresses>(
+        "callbacks.allowed_addresses", complain_of_addresses,
+        "host:port, … to which completion callbacks may go; empty: nowhere"),
 
     also("DW_AUTH_DRIVER", text<kDurable, &Durable::auth_driver>(
                                "durable.auth_driver", complain_of_driver,

@@ -21,6 +21,7 @@
 #include "api/temporal/service.h"
 #include "base/random.h"
 #include "server/durable_routes.h"
+#include "server/http_caller.h"
 #include "server/http_server.h"
 #include "server/metrics.h"
 #include "server/version.h"
@@ -93,6 +94,7 @@ struct Parts {
   durable::DurableCodec durable_codec;
   // Where the Durable Workflow door thinks. Replies come to it until the last commit is told.
   std::unique_ptr<shard::ExecutorThread> desk;
+  std::unique_ptr<HttpCaller> caller;
   std::unique_ptr<store::RocksDbStore> store;
   std::unique_ptr<shard::ThreadedCommitLog> commits;
   std::vector<std::unique_ptr<shard::ExecutorThread>> executors;
@@ -130,6 +132,8 @@ absl::Status open_engine(const Config& config, Parts& parts) {
   node_parts.clock = &parts.clock;
   node_parts.codec = &parts.codec;
   node_parts.durable_codec = &parts.durable_codec;
+  parts.caller = std::make_unique<HttpCaller>(&parts.clock);
+  node_parts.caller = parts.caller.get();
   const size_t threads = config.engine.executor_threads(std::thread::hardware_concurrency());
   for (size_t i = 0; i < threads; ++i) {
     parts.executors.push_back(std::make_unique<shard::ExecutorThread>(&parts.clock));
@@ -157,6 +161,9 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   service.cluster_id = *id;
   service.shards = parts.store->shard_count();
   service.store_name = "rocksdb";
+  auto addresses = api::CallbackAddresses::parse(config.callbacks.allowed_addresses);
+  if (!addresses.ok()) return addresses.status();
+  service.callback_addresses = std::move(*addresses);
 
   api::MethodTable methods;
   api::StreamTable streams;
@@ -232,6 +239,8 @@ void close_server(Parts& parts) {
   std::promise<void> idle;
   parts.desk->post([&idle] { idle.set_value(); });
   idle.get_future().wait();
+  // What callbacks are under way is made again when the server is back.
+  parts.caller->stop();
   // Executors end before the node that their jobs touch; the commit log ends last and tells
   // everyone what became durable.
   parts.executors.clear();
@@ -252,6 +261,7 @@ int run_server(const Config& config, const ReadConfig& read_again) {
   }
   if (const auto status = open_doors(config, parts); !status.ok()) {
     spdlog::critical("{}", std::string(status.message()));
+    parts.caller->stop();
     parts.executors.clear();
     return 1;
   }

@@ -21,7 +21,7 @@ class Engine {
   virtual NamespaceRegistry& namespaces() = 0;
 
   virtual void start_workflow(StartRequest request, Reply<StartResult> reply) = 0;
-  virtual void signal_workflow(SignalRequest request, Reply<Done> reply) = 0;
+  virtual void signal_workflow(SignalRequest request, Reply<Signaled> reply) = 0;
   virtual void cancel_workflow(CancelRequest request, Reply<Done> reply) = 0;
   virtual void terminate_workflow(TerminateRequest request, Reply<Done> reply) = 0;
   virtual void reset_workflow(ResetRequest request, Reply<ResetResult> reply) = 0;

@@ -72,6 +72,7 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.queue_settings = options_.queue_settings;
     world.queue_exceptions = options_.queue_exceptions;
     world.desk = desk_.get();
+    world.caller = parts_.caller;
     shards_.push_back(std::make_unique<Shard>(
         ShardId(i), parts_.executors[i % parts_.executors.size()], world, Random(random.next())));
   }
@@ -192,7 +193,7 @@ void Node::start_workflow(StartRequest request, Reply<StartResult> reply) {
   send(shard, &Shard::start_workflow, std::move(request), std::move(reply));
 }
 
-void Node::signal_workflow(SignalRequest request, Reply<Done> reply) {
+void Node::signal_workflow(SignalRequest request, Reply<Signaled> reply) {
   auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
   send(shard, &Shard::signal_workflow, std::move(request), std::move(reply));
 }

@@ -40,6 +40,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
     const history::Codec* codec = nullptr;
     const history::Codec* durable_codec = nullptr;  // without it no such run can be started
     std::vector<Executor*> executors;               // shards are dealt out over them
+    Caller* caller = nullptr;                       // without it no run can have callbacks
   };
   Node(NodeOptions options, Parts parts, Random random);
   ~Node() override;
@@ -60,7 +61,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
   std::vector<MeasuredQueue> queue_metrics(size_t queues_max, size_t keys_max) const;
 
   void start_workflow(StartRequest request, Reply<StartResult> reply) override;
-  void signal_workflow(SignalRequest request, Reply<Done> reply) override;
+  void signal_workflow(SignalRequest request, Reply<Signaled> reply) override;
   void cancel_workflow(CancelRequest request, Reply<Done> reply) override;
   void terminate_workflow(TerminateRequest request, Reply<Done> reply) override;
   void reset_workflow(ResetRequest request, Reply<ResetResult> reply) override;

@@ -94,6 +94,14 @@ struct StartRequest {
   };
   std::optional<Signal> signal;
   std::shared_ptr<FirstUpdate> first_update;  // for a new run only
+  std::vector<std::string> callbacks;         // who wants to hear of the end, in the door's words
+  // What a start that uses the run that it finds leaves with it.
+  struct Attach {
+    bool request_id = false;
+    bool callbacks = false;
+    std::string envelope;  // of the event that says so
+  };
+  std::optional<Attach> attach;
   // Who takes the first workflow task along with the answer, if nothing that waits has a better
   // claim to be served; and whether the queue has agreed.
   std::optional<std::string> eager_identity;
@@ -113,6 +121,7 @@ struct StartResult {
   bool started = true;
   model::Status status = model::RUNNING;
   std::shared_ptr<WorkflowTask> eager_task;
+  bool attached = false;  // the run was there already and knows of this request
 };
 
 struct UpdateWithStart {
@@ -132,6 +141,10 @@ struct SignalRequest {
   std::string envelope;
   std::optional<model::Origin> origin;  // set: it comes from another run
   bool ends_delay = false;              // of a start that waits for its time
+};
+
+struct Signaled {
+  std::string run_id;
 };
 
 struct CancelRequest {
@@ -403,6 +416,8 @@ struct RunView {
   model::RunState run;
   std::vector<model::ActivityState> activities;
   std::vector<model::ChildState> children;
+  std::vector<model::CallbackState> callbacks;
+  std::vector<model::AttachedRequest> requests;
   // Of an activity without a workflow: how it was scheduled, and how it ended, in the door's bytes.
   std::string scheduled_event;
   std::string ended_event;

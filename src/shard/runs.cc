@@ -69,6 +69,14 @@ void RunCache::load_pending(RunEntry& entry) const {
           case 'c':
             entry.run.add_loaded(parse_row<model::ChildState>(value));
             break;
+          case 'b':
+            entry.run.add_loaded(parse_row<model::CallbackState>(value));
+            break;
+          case 'r':
+            entry.run.add_loaded(parse_row<model::AttachedRequest>(value));
+            break;
+          case 'z':
+            break;  // read by who describes the run
           default:
             entry.run.add_loaded(parse_row<model::ExternalState>(value));
         }
@@ -105,7 +113,8 @@ void RunCache::resize(RunEntry* entry) {
   entry->bytes = kEntryBytes + entry->recent_bytes + 3 * entry->run.state.ByteSizeLong() +
                  entry->run.activities.size() * kActivityBytes +
                  (entry->run.timers.size() + entry->run.externals.size()) * kTimerBytes +
-                 entry->run.updates.size() * kTimerBytes +
+                 (entry->run.updates.size() + entry->run.requests.size()) * kTimerBytes +
+                 entry->run.callbacks.size() * kActivityBytes +
                  entry->run.children.size() * kActivityBytes;
   bytes_ += entry->bytes;
   if (bytes_ > bytes_max_) evict(entry);

@@ -5,6 +5,7 @@
 #include "absl/strings/numbers.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/callbacks.h"
 #include "history/chain.h"
 #include "history/deadlines.h"
 #include "history/lifecycle.h"
@@ -237,6 +238,7 @@ void Shard::finish(StepPtr step) {
     part.tx.finish();
     drop_tasks(*step, part);
     post_letters(*step, part);
+    make_calls(*step, part);
     if (part.tx.successor().has_value()) add_successor(*step, i);
   }
   offer_tasks(std::move(step));
@@ -255,7 +257,9 @@ void Shard::add_successor(Step& step, size_t part) {
   history::continue_chain(last->run.state, successor, asked, &state);
   starting_[current_row(state)] = next->key;
   auto& added = add_part(step, *next);
-  history::start_run(added.tx, {successor.backoff, std::move(*asked.mutable_start_door()), ""});
+  history::start_run(added.tx,
+                     {successor.backoff, std::move(*asked.mutable_start_door()), "", false,
+                      history::inherited_callbacks(last->run, successor.initiator)});
   ++stats_.runs_started;
 }
 
@@ -539,6 +543,14 @@ void Shard::write_part(Step& step, Step::Part& part) {
   });
   write_touched(step, &run.touched_externals, run.externals,
                 [&](int64_t id) { return store::keys::pending_external(id_, entry.key, id); });
+  write_touched(step, &run.touched_callbacks, run.callbacks,
+                [&](int64_t number) { return store::keys::callback(id_, entry.key, number); });
+  write_touched(step, &run.touched_requests, run.requests, [&](const std::string& id) {
+    return store::keys::attached_request(id_, entry.key, id);
+  });
+  if (part.tx.left_open().ByteSizeLong() > 0) {
+    step.batch.put(store::keys::left_open(id_, entry.key), part.tx.left_open().SerializeAsString());
+  }
   state.set_has_no_pending(!run.has_pending_rows());
   if (entry.is_new) step.batch.put(current_row(state), entry.key);
   step.batch.put(store::keys::run(id_, entry.key), state.SerializeAsString());

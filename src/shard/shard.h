@@ -19,6 +19,7 @@
 #include "history/workflow_task.h"
 #include "queue/exceptions.h"
 #include "shard/alarms.h"
+#include "shard/caller.h"
 #include "shard/commit_log.h"
 #include "shard/durable_engine.h"
 #include "shard/namespaces.h"
@@ -56,6 +57,7 @@ struct World {
   queue::Settings queue_settings;
   std::vector<queue::Exception> queue_exceptions;
   AdmissionDesk* desk = nullptr;
+  Caller* caller = nullptr;  // without it no run can have callbacks
 };
 
 // Counters for operators; written by the shard's executor, read by anyone.
@@ -90,7 +92,7 @@ class Shard {
                           std::vector<queue::Exception> exceptions);
 
   void start_workflow(StartRequest request, Reply<StartResult> reply);
-  void signal_workflow(SignalRequest request, Reply<Done> reply);
+  void signal_workflow(SignalRequest request, Reply<Signaled> reply);
   void cancel_workflow(CancelRequest request, Reply<Done> reply);
   void terminate_workflow(TerminateRequest request, Reply<Done> reply);
   void reset_workflow(ResetRequest request, Reply<ResetResult> reply);
@@ -242,6 +244,12 @@ class Shard {
   void receive_external(const Sender& sender, const model::Letter& letter);
   void answer_letter(const Sender& sender, const model::Letter& letter, Outcome outcome);
 
+  // Callbacks.
+  void make_calls(Step& step, Step::Part& part);
+  void end_call(const std::string& run, int64_t number, int32_t attempts,
+                const history::CallbackOutcome& outcome);
+  void attach_to(RunEntry& entry, StartRequest request, Reply<StartResult> reply);
+
   // Answers.
   WorkflowTask make_workflow_task(RunEntry& entry, bool from_sticky);
   ActivityTask make_activity_task(RunEntry& entry, int64_t scheduled_id);
@@ -321,6 +329,7 @@ class Shard {
 
   void create_run(StepPtr step, StartRequest request, Reply<StartResult> reply);
   void ask_for_first_task(StepPtr step, StartRequest request, Reply<StartResult> reply);
+  void show_left_open(const std::string& key, RunView* view);
   void signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply);
 
   // Time.

@@ -258,15 +258,15 @@ void Shard::receive_external(const Sender& sender, const model::Letter& letter) 
           answer_letter(sender, letter, {errors::workflow_not_found(run.workflow_id)});
           return;
         }
-        Reply<Done> answer = [this, sender, letter](absl::StatusOr<Done> done) {
+        const auto answer = [this, sender, letter](const auto& done) {
           answer_letter(sender, letter, {done.status()});
         };
         const RunRef exactly{run.ns, run.workflow_id, entry.run.state.run_id()};
         if (asked.kind() == model::SIGNAL_EXTERNAL_INITIATED) {
           signal_workflow({exactly, letter.request_id(), asked.door(), "", origin_of(asked)},
-                          std::move(answer));
+                          answer);
         } else {
-          cancel_workflow({exactly, "", asked.door(), "", origin_of(asked)}, std::move(answer));
+          cancel_workflow({exactly, "", asked.door(), "", origin_of(asked)}, answer);
         }
       },
       [this, sender, letter](const absl::Status& status) {

@@ -114,6 +114,10 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
       result.eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
     }
     answer(std::move(result));
+  } else if (entry->run.requests.contains(request.request_id)) {
+    auto result = result_of(run, false);
+    result.attached = true;
+    answer(std::move(result));
   } else if (entry->run.is_open() && run.flavour() != request.flavour) {
     answer(
         already_started(run, absl::StrCat("Workflow execution is already running.", ids_of(run))));
@@ -125,6 +129,8 @@ void Shard::start_workflow(StartRequest request, Reply<StartResult> reply) {
     create_run(std::make_unique<Step>(), std::move(request), std::move(reply));
   } else if (request.conflict == ConflictPolicy::kUseExisting && request.signal.has_value()) {
     signal_existing(*entry, std::move(request), std::move(reply));
+  } else if (request.conflict == ConflictPolicy::kUseExisting && request.attach.has_value()) {
+    attach_to(*entry, std::move(request), std::move(reply));
   } else if (request.conflict == ConflictPolicy::kUseExisting) {
     answer(result_of(run, false));
   } else if (request.conflict == ConflictPolicy::kTerminateExisting) {
@@ -156,8 +162,9 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   if (request.activity.has_value()) {
     history::start_standalone(part.tx, std::move(*request.activity), request.start_delay);
   } else {
-    history::start_run(part.tx, {request.start_delay, std::move(request.door),
-                                 std::move(request.envelope), is_eager});
+    history::start_run(part.tx,
+                       {request.start_delay, std::move(request.door), std::move(request.envelope),
+                        is_eager, std::move(request.callbacks)});
   }
   if (request.signal.has_value()) {
     (void)history::signal_run(part.tx, std::move(request.signal->door),
@@ -217,7 +224,7 @@ void Shard::signal_existing(RunEntry& entry, StartRequest request, Reply<StartRe
                        std::move(request.signal->envelope)};
   signal.ends_delay = true;
   signal_workflow(std::move(signal),
-                  [reply = std::move(reply), result](absl::StatusOr<Done> done) mutable {
+                  [reply = std::move(reply), result](absl::StatusOr<Signaled> done) mutable {
                     if (!done.ok()) {
                       reply(done.status());
                     } else {
@@ -226,19 +233,20 @@ void Shard::signal_existing(RunEntry& entry, StartRequest request, Reply<StartRe
                   });
 }
 
-void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {
+void Shard::signal_workflow(SignalRequest request, Reply<Signaled> reply) {
   const auto run = request.run;
-  auto shared = std::make_shared<Reply<Done>>(std::move(reply));
+  auto shared = std::make_shared<Reply<Signaled>>(std::move(reply));
   with_run(
       run,
       [this, request = std::move(request), shared](RunEntry& entry) mutable {
         auto& answer = *shared;
+        const Signaled signaled{entry.run.state.run_id()};
         const auto seen_key = store::keys::request_id(id_, entry.key, request.request_id);
         // Also of a run that has closed since: the signal was taken, and its sender hears so.
         if (!request.request_id.empty()) {
           const auto seen = world_.store->get(seen_key);
           if (seen.ok() && seen->has_value()) {
-            world_.commits->after_durable([shared] { (*shared)(Done{}); });
+            world_.commits->after_durable([shared, signaled] { (*shared)(signaled); });
             return;
           }
         }
@@ -254,7 +262,7 @@ void Shard::signal_workflow(SignalRequest request, Reply<Done> reply) {
         }
         if (request.ends_delay) tx.state().set_first_task_at_ns(0);
         if (!request.request_id.empty()) step->batch.put(seen_key, "");
-        reply_after(*step, [shared] { (*shared)(Done{}); });
+        reply_after(*step, [shared, signaled] { (*shared)(signaled); });
         finish(std::move(step));
       },
       [shared](const absl::Status& status) { (*shared)(status); });
@@ -307,6 +315,9 @@ void Shard::describe_workflow(RunRef run, Reply<RunView> reply) {
     view.run.clear_buffered();
     for (const auto& [id, activity] : entry.run.activities) view.activities.push_back(activity);
     for (const auto& [id, child] : entry.run.children) view.children.push_back(child);
+    for (const auto& [number, callback] : entry.run.callbacks) view.callbacks.push_back(callback);
+    for (const auto& [id, request] : entry.run.requests) view.requests.push_back(request);
+    if (!entry.run.is_open()) show_left_open(entry.key, &view);
     if (history::is_standalone(entry.run.state)) {
       view.scheduled_event = event_bytes(entry, history::kStandaloneScheduledId);
       if (!entry.run.is_open()) view.ended_event = event_bytes(entry, view.run.next_event_id() - 1);
@@ -315,6 +326,18 @@ void Shard::describe_workflow(RunRef run, Reply<RunView> reply) {
       answer(std::move(view));
     });
   });
+}
+
+// What was pending at the end is shown as it was.
+void Shard::show_left_open(const std::string& key, RunView* view) {
+  const auto row = world_.store->get(store::keys::left_open(id_, key));
+  FL_ASSERT(row.ok(), "the store can be read");
+  model::LeftOpen left;
+  if (!row->has_value()) return;
+  FL_ASSERT(left.ParseFromString(**row), "a row holds what its key says");
+  view->activities.assign(left.activities().begin(), left.activities().end());
+  view->children.assign(left.children().begin(), left.children().end());
+  if (left.has_workflow_task()) *view->run.mutable_workflow_task() = left.workflow_task();
 }
 
 void Shard::reset_sticky(RunRef run, Reply<Done> reply) {

@@ -30,6 +30,9 @@ constexpr char kTimer = 't';
 constexpr char kChild = 'c';
 constexpr char kExternal = 'x';
 constexpr char kUpdate = 'u';
+constexpr char kCallback = 'b';
+constexpr char kAttachedRequest = 'r';
+constexpr char kLeftOpen = 'z';
 
 constexpr size_t kRunBytes = 16;
 
@@ -176,6 +179,21 @@ std::string pending_external(ShardId shard, std::string_view run, int64_t initia
 
 std::string accepted_update(ShardId shard, std::string_view run, std::string_view update_id) {
   return of_run(kPending, shard, run, 1 + update_id.size()).number(kUpdate).text(update_id).key();
+}
+
+std::string callback(ShardId shard, std::string_view run, int64_t number) {
+  return of_run(kPending, shard, run, 9).number(kCallback).id(number).key();
+}
+
+std::string attached_request(ShardId shard, std::string_view run, std::string_view request_id) {
+  return of_run(kPending, shard, run, 1 + request_id.size())
+      .number(kAttachedRequest)
+      .text(request_id)
+      .key();
+}
+
+std::string left_open(ShardId shard, std::string_view run) {
+  return of_run(kPending, shard, run, 1).number(kLeftOpen).key();
 }
 
 std::string letter(ShardId shard, std::string_view run, int64_t event_id) {

@@ -24,6 +24,9 @@
 //   P shard:2 run:16 'c' initiated_event_id:8                 a pending child of a run
 //   P shard:2 run:16 'x' initiated_event_id:8                 a pending signal or cancel to another
 //   P shard:2 run:16 'u' update_id                            an accepted update of a run
+//   P shard:2 run:16 'b' number:8                             a callback of a run
+//   P shard:2 run:16 'r' request_id                           a request that was left with a run
+//   P shard:2 run:16 'z'                                      what was pending when the run closed
 //   O shard:2 run:16 event_id:8                               what a run has to tell another run
 //   E shard:2 run:16 first_event_id:8                         a batch of a run's history
 //   D shard:2 run:16 text                                     a request id that a run has seen
@@ -68,6 +71,9 @@ std::string pending_timer(ShardId shard, std::string_view run, int64_t started_e
 std::string pending_child(ShardId shard, std::string_view run, int64_t initiated_event_id);
 std::string pending_external(ShardId shard, std::string_view run, int64_t initiated_event_id);
 std::string accepted_update(ShardId shard, std::string_view run, std::string_view update_id);
+std::string callback(ShardId shard, std::string_view run, int64_t number);
+std::string attached_request(ShardId shard, std::string_view run, std::string_view request_id);
+std::string left_open(ShardId shard, std::string_view run);
 Range pending(ShardId shard, std::string_view run);
 
 std::string letter(ShardId shard, std::string_view run, int64_t event_id);

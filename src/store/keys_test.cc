@@ -34,6 +34,9 @@ TEST(Keys, HaveTheirGoldenBytes) {
   EXPECT_EQ(pending_external(shard, kRunA, 5),
             "P\x01\x02"s + kRunA + "x\x00\x00\x00\x00\x00\x00\x00\x05"s);
   EXPECT_EQ(accepted_update(shard, kRunA, "u-1"), "P\x01\x02"s + kRunA + "uu-1");
+  EXPECT_EQ(callback(shard, kRunA, 5), "P\x01\x02"s + kRunA + "b\x00\x00\x00\x00\x00\x00\x00\x05"s);
+  EXPECT_EQ(attached_request(shard, kRunA, "req"), "P\x01\x02"s + kRunA + "rreq");
+  EXPECT_EQ(left_open(shard, kRunA), "P\x01\x02"s + kRunA + "z");
   EXPECT_EQ(letter(shard, kRunA, 5), "O\x01\x02"s + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
   EXPECT_EQ(events(shard, kRunA, 1), "E\x01\x02"s + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x01"s);
   EXPECT_EQ(request_id(shard, kRunA, "req"), "D\x01\x02"s + kRunA + "req");

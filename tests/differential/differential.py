@@ -34,8 +34,13 @@ import servers  # noqa: E402  its folder has to be named first
 # Scenarios mostly wait. With more at once, calls on two busy cores would begin to miss the workflows' own timeouts.
 AT_ONCE = 16
 READY_S = 60
-# One partition, as Fairlead's queues have.
-SETTINGS = {"matching.numTaskqueueReadPartitions": 1, "matching.numTaskqueueWritePartitions": 1}
+SETTINGS = {
+    # As Fairlead's queues have.
+    "matching.numTaskqueueReadPartitions": 1,
+    "matching.numTaskqueueWritePartitions": 1,
+    "callback.allowedAddresses": [{"Pattern": "127.0.0.1:*", "AllowInsecure": True}],
+}
+OUR_SETTINGS = '[callbacks]\nallowed_addresses = "http://127.0.0.1:*"\n'
 
 
 class Temporal(servers.TemporalServer):
@@ -83,7 +88,7 @@ class Running(servers.Running):
 @contextlib.contextmanager
 def running(temporal: str, fairlead: str) -> Iterator[list[Running]]:
     with contextlib.ExitStack() as stack:
-        both = [Running(Temporal(temporal, settings=SETTINGS)), Running(servers.Fairlead(fairlead))]
+        both = [Running(Temporal(temporal, settings=SETTINGS)), Running(servers.Fairlead(fairlead, settings=OUR_SETTINGS))]
         for server in both:
             stack.callback(server.__exit__)
         with ThreadPoolExecutor(2) as pool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import queue
 import time
 from collections.abc import Iterator
 from typing import Any as Tree
@@ -15,8 +16,9 @@ import temporalio.api.workflowservice.v1 as workflowservice
 from google.protobuf.message import Message
 from payload import complete_workflow, failure, payloads, seconds, start_timer
 from temporalio.api.common.v1.grpc_status_pb2 import GrpcStatus
-from temporalio.api.enums.v1 import EventType
+from temporalio.api.enums.v1 import CallbackState, EventType
 from temporalio.api.history.v1 import HistoryEvent
+from receiver import Heard, Receiver
 from tree import RunNames, any_tree, tree_of
 
 NAMESPACE = "differential"
@@ -72,7 +74,8 @@ class World:
         self.children = f"{self.queue}-children"
         self._channel = channel
         self._clocks = 0
-        self._records: list[tuple[str, Message | Refusal]] = []
+        self._records: list[tuple[str, Message | Refusal | Heard]] = []
+        self._receiver: Receiver | None = None
         self._runs = RunNames()
 
     def id(self, name: str = "workflow") -> str:
@@ -216,6 +219,31 @@ class World:
             time.sleep(0.2)
         raise ScriptFailed(f"namespace {namespace} did not appear")
 
+    # ---- somebody outside ------------------------------------------------------------------------
+
+    def receiver(self, statuses: Iterator[int] = iter(())) -> str:  # noqa: B008  an empty one has no state
+        """The address of somebody who listens for callbacks. The first call says how they answer."""
+        if self._receiver is None:
+            self._receiver = Receiver(statuses)
+        return self._receiver.address
+
+    def hear(self) -> None:
+        """Waits for the next callback."""
+        try:
+            self._records.append(("callback", self._receiver.next(TASK_WAIT_S)))
+        except queue.Empty as error:
+            raise ScriptFailed("no callback came") from error
+
+    def wait_for_callback(self, state: str, name: str = "workflow") -> None:
+        """Looks at a workflow until its callback is in a state."""
+        wanted = CallbackState.Value(f"CALLBACK_STATE_{state}")
+        deadline = time.monotonic() + TASK_WAIT_S
+        request, method = self._prepare("DescribeWorkflowExecution", {"execution": self.execution(name)})
+        while all(callback.state != wanted for callback in method(request, timeout=CALL_S).callbacks):
+            if time.monotonic() > deadline:
+                raise ScriptFailed(f"the callback did not become {state}")
+            time.sleep(0.1)
+
     # ---- a worker's moves ------------------------------------------------------------------------
 
     def poll(self, queue: str = "", **fields) -> Message:
@@ -326,8 +354,10 @@ class World:
         record = {}
         for number, (name, answer) in enumerate(self._records, start=1):
             key = name if " of " in name else f"{number:02} {name}"
-            record[key] = answer.tree(self._runs) if isinstance(answer, Refusal) else tree_of(answer, self._runs)
-        return json.loads(json.dumps(record).replace(self._mark, "")) if self._mark else record
+            is_message = isinstance(answer, Message)
+            record[key] = tree_of(answer, self._runs) if is_message else answer.tree(self._runs)
+        text = json.dumps(record).replace(self._mark, "") if self._mark else json.dumps(record)
+        return json.loads(text if self._receiver is None else text.replace(self._receiver.address, "<receiver>"))
 
     @property
     def was_overloaded(self) -> bool:

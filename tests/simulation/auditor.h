@@ -7,6 +7,7 @@
 
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
+#include "history/codec.h"
 #include "simulation/history_check.h"
 #include "simulation/probes.h"
 #include "simulation/trace.h"
@@ -92,6 +93,19 @@ class Auditor {
   // At the end: every one has ended, and what workers and clients were told of it is its outcome.
   void settle_lone();
 
+  // --- Callbacks.
+
+  // Whoever was promised to hear of the end of a workflow does, or says that they do not care; and
+  // what they hear is how the run ended that they hear of.
+  void promised_callback(const std::string& url) { callbacks_[url].is_promised = true; }
+  void refuses_callback(const std::string& url) { callbacks_[url].is_settled = true; }
+  void hears_callback(const history::Outgoing& request);
+  // The request is in the history of this run, once.
+  void told_attached(const std::string& request_id, const std::string& run_id) {
+    attached_[request_id] = run_id;
+  }
+  void settle_callbacks();
+
   // --- What anyone has read. An event that was seen never changes.
 
   void saw_events(const std::string& run_id, const Events& events);
@@ -112,6 +126,11 @@ class Auditor {
   size_t started() const { return runs_.size(); }
 
  private:
+  struct Callback {
+    bool is_promised = false;
+    bool is_settled = false;
+    std::vector<std::pair<std::string, std::string>> heard;  // run, state
+  };
   struct Limit {
     TimeNs since = 0;
     double per_second = 0;
@@ -165,6 +184,8 @@ class Auditor {
   std::string failure_;
   absl::btree_map<std::string, Run> runs_;
   absl::btree_map<std::string, std::string> requests_;  // start request id -> run id
+  absl::btree_map<std::string, Callback> callbacks_;    // by URL
+  absl::btree_map<std::string, std::string> attached_;  // request id -> run id
   std::optional<Limit> limit_;
   std::optional<Limit> key_limit_;
   absl::btree_map<std::string, std::vector<TimeNs>> starts_;  // of activities, by fairness key

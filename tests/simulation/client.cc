@@ -112,6 +112,7 @@ void Client::start_run(const FlowPtr& flow) {
   }
   // Some take the first task along, and forget it.
   request.set_request_eager_execution(random.chance(0.05));
+  if (random.chance(0.4)) add_callback(request);
   const bool replaces = flow->runs > 1;
   if (replaces) {
     request.set_workflow_id_conflict_policy(WORKFLOW_ID_CONFLICT_POLICY_TERMINATE_EXISTING);
@@ -127,6 +128,9 @@ void Client::start_run(const FlowPtr& flow) {
         }
         world_.auditor->told_started(flow->workflow_id, request.request_id(), response.run_id(),
                                      input);
+        for (const auto& callback : request.completion_callbacks()) {
+          world_.auditor->promised_callback(callback.nexus().url());
+        }
         if (response.has_eager_workflow_task()) world_.probes->hit(Probe::kEagerStart);
         if (replaces) {
           world_.probes->hit(Probe::kRunReplaced);
@@ -162,6 +166,7 @@ void Client::live(const FlowPtr& flow) {
 
 void Client::poke(const FlowPtr& flow) {
   const auto dice = world_.random().below(100);
+  if (dice < 8) return attach(flow);
   if (dice < 25) return signal(flow);
   if (dice < 37) return update(flow);
   if (dice < 45) return operator_.meddle(flow->workflow_id, flow->run_id);

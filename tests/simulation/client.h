@@ -31,6 +31,7 @@ class Client {
     int updates = 0;
     int runs = 0;
     int resets = 0;
+    int attached = 0;
     bool is_starting = false;
     bool is_repeated = false;  // its first start may be asked for again, so no other may follow it
   };
@@ -40,6 +41,9 @@ class Client {
   void signal_with_start(const FlowPtr& flow);
   void live(const FlowPtr& flow);
   void poke(const FlowPtr& flow);
+  void add_callback(
+      temporal::api::workflowservice::v1::StartWorkflowExecutionRequest& request) const;
+  void attach(const FlowPtr& flow);
   void signal(const FlowPtr& flow);
   void update(const FlowPtr& flow);
   void await_update(const FlowPtr& flow, const std::string& run_id, const std::string& id);

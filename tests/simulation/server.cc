@@ -12,13 +12,15 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
     : scheduler_(scheduler),
       owner_(owner),
       probes_(probes),
-      commits_(scheduler, owner, store, probes, options.sabotage) {
+      commits_(scheduler, owner, store, probes, options.sabotage),
+      caller_(scheduler, owner, options.receiver) {
   shard::Node::Parts parts;
   parts.store = store;
   parts.commits = &commits_;
   parts.clock = scheduler;
   parts.codec = &codec_;
   parts.durable_codec = &durable_codec_;
+  parts.caller = &caller_;
   for (int i = 0; i < options.executors; ++i) {
     executors_.push_back(std::make_unique<SimExecutor>(scheduler, owner, &current_));
     parts.executors.push_back(executors_.back().get());
@@ -32,6 +34,7 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   api::ServiceOptions service;
   service.seed = random.next();
   service.shards = options.shards;
+  service.callback_addresses = *api::CallbackAddresses::parse("*");
   api::register_service(methods_, *node_, service);
   api::register_task_queue_service(methods_, *node_, service);
   durable::Options door;

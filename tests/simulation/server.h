@@ -8,6 +8,7 @@
 #include "api/temporal/call.h"
 #include "api/temporal/codec.h"
 #include "shard/node.h"
+#include "simulation/caller.h"
 #include "simulation/commit_log.h"
 #include "simulation/probes.h"
 #include "simulation/scheduler.h"
@@ -21,6 +22,7 @@ struct ServerOptions {
   size_t cache_bytes = 1 << 20;
   Sabotage sabotage = Sabotage::kNone;
   std::shared_ptr<const admission::Policies> policies = std::make_shared<admission::Policies>();
+  Receiver receiver;  // of callbacks
 };
 
 // The whole server but its sockets, from the moment it opens the store until it dies. There is no
@@ -43,6 +45,7 @@ class Server {
   const api::TemporalCodec codec_;
   const durable::DurableCodec durable_codec_;
   SimCommitLog commits_;
+  SimCaller caller_;
   std::vector<std::unique_ptr<SimExecutor>> executors_;
   std::unique_ptr<shard::Node> node_;
   api::MethodTable methods_;

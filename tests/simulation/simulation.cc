@@ -43,6 +43,7 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
   server_options_.cache_bytes = random.chance(0.5) ? 4 << 10 : 4 << 20;
   server_options_.sabotage = options.sabotage;
   server_options_.policies = draw_policies(random);
+  server_options_.receiver = [this](const auto& request) { return receive(request); };
   // On a machine that is much too busy, messages between threads meet a world that has moved on.
   if (random.chance(0.3)) {
     scheduler_.threads_held_up = 0.8;
@@ -169,10 +170,11 @@ void Simulation::calm() {
     }
     StoreCount count;
     check_store(store_, server_options_.shards, &count);
-    if (open.empty() && count.open_runs == 0 && count.letters == 0) return;
+    if (open.empty() && count.open_runs == 0 && count.letters == 0 && count.callbacks == 0) return;
     if (scheduler_.now() >= end) {
-      auditor_.fail(absl::StrCat(count.open_runs, " workflows never end and ", count.letters,
-                                 " letters never arrive: ", absl::StrJoin(open, ", ")));
+      auditor_.fail(absl::StrCat(count.open_runs, " workflows never end, ", count.letters,
+                                 " letters and ", count.callbacks,
+                                 " callbacks never arrive: ", absl::StrJoin(open, ", ")));
     }
   }
 }
@@ -191,6 +193,7 @@ void Simulation::settle() {
   auditor_.settle_limits();
   auditor_.settle_lone();
   auditor_.settle_families();
+  auditor_.settle_callbacks();
 }
 
 void Simulation::read_to_end(const std::string& run_id, std::string page_token,
@@ -305,6 +308,22 @@ void Simulation::run_until(TimeNs end) {
     if (is_time && (!crash_wants_risk_ || store_.unsynced_batches() > 0)) crash();
     if (is_stormy_ && scheduler_.steps() % kLookAtBudgets == 0) check_rows_of_budgets();
   }
+}
+
+// Someone outside hears how a workflow ended, or has other things to do.
+history::CallbackOutcome Simulation::receive(const history::Outgoing& request) {
+  using Kind = history::CallbackOutcome::Kind;
+  if (world_.chance(world_.mood.callback_refused)) {
+    probes_->hit(Probe::kCallbackRefused);
+    auditor_.refuses_callback(request.url);
+    return {Kind::kRefused, "do not care"};
+  }
+  const bool is_lost = world_.chance(world_.mood.callback_lost);
+  // Perhaps it is only the answer that is lost.
+  if (!is_lost || world_.chance(0.5)) auditor_.hears_callback(request);
+  probes_->hit(is_lost ? Probe::kCallbackMadeAgain : Probe::kCallbackDelivered);
+  return is_lost ? history::CallbackOutcome{Kind::kFailed, "not reached"}
+                 : history::CallbackOutcome();
 }
 
 void Simulation::open_server() {

@@ -57,6 +57,7 @@ class Simulation {
   // Runs until the time or the first failure.
   void run_until(TimeNs end);
   void open_server();
+  history::CallbackOutcome receive(const history::Outgoing& request);
   void crash();
   void plan_crash();
   void check_rows(const char* when, bool all_closed);

@@ -14,7 +14,8 @@ struct StoreCount {
   int pending = 0;
   int wakeups = 0;
   int letters = 0;
-  int other = 0;  // current runs, events, request ids, leases
+  int callbacks = 0;  // that are not made yet, of closed runs
+  int other = 0;      // current runs, events, request ids, leases
 };
 
 // What is wrong with the rows of a store at rest, or nothing. It holds after any crash, because a

@@ -28,8 +28,10 @@ struct Mood {
   double activity_ignored = 0;
   double activity_late = 0;
   double dies_with_task = 0;
+  double callback_lost = 0;
+  double callback_refused = 0;
 
-  static Mood storm() { return {0.06, 0.04, 0.05, 0.1, 0.25, 0.08, 0.06, 0.03}; }
+  static Mood storm() { return {0.06, 0.04, 0.05, 0.1, 0.25, 0.08, 0.06, 0.03, 0.4, 0.1}; }
 };
 
 // What the programs of a simulation share.

@@ -45,6 +45,14 @@ std::string started_door(const Asked& asked, const std::string& workflow_id) {
   return door.SerializeAsString();
 }
 
+// The door's part of the event that tells a parent of its child's start.
+template <typename Asked>
+std::string child_started_door(const Asked& asked) {
+  temporal::api::history::v1::ChildWorkflowExecutionStartedEventAttributes door;
+  if (asked.has_header()) *door.mutable_header() = asked.header();
+  return door.SerializeAsString();
+}
+
 // A child's envelope: it is called what its parent calls it.
 inline std::string started_envelope(const std::string& user_metadata) {
   temporal::api::history::v1::HistoryEvent envelope;

@@ -18,6 +18,7 @@ class TemporalCodec final : public history::Codec {
   std::string name_update(std::string_view request, const std::string& id) const override;
   std::string update_outcome(std::string_view completed_event) const override;
   std::string tell_parent(const model::Event& closing) const override;
+  history::Outgoing call_back(const history::Ended& ended) const override;
 };
 
 // temporal.api.failure.v1.Failure: a worker's own bytes, or one built from what the server knows.

@@ -148,6 +148,7 @@ absl::Status start_child(Command& command, const Context& context, model::Event&
                              : asked.workflow_id_reuse_policy());
   if (asked.has_priority()) *child.mutable_priority() = read_priority(asked.priority());
   child.set_start_door(started_door(asked, asked.workflow_id()));
+  child.set_started_door(child_started_door(asked));
   child.set_start_envelope(started_envelope(child.user_metadata()));
 
   auto& door = door_for<history_api::StartChildWorkflowExecutionInitiatedEventAttributes>(command);

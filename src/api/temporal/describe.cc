@@ -5,6 +5,7 @@
 #include "api/temporal/answers.h"
 #include "api/temporal/codec.h"
 #include "api/temporal/pieces.h"
+#include "temporal/api/failure/v1/message.pb.h"
 #include "temporal/api/workflow/v1/message.pb.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
@@ -67,8 +68,59 @@ void write_info(Writer& writer, const model::RunState& run) {
   write_priority(writer, Info::kPriorityFieldNumber, run.priority());
 }
 
-void write_extended_info(Writer& writer, const model::RunState& run) {
+void write_request_id(Writer& writer, const std::string& request_id, model::EventKind kind,
+                      int64_t event_id) {
+  writer.message(workflow::WorkflowExecutionExtendedInfo::kRequestIdInfosFieldNumber,
+                 [&](Writer& entry) {
+                   entry.string(1, request_id);
+                   entry.message(2, [&](Writer& info) {
+                     info.integer(workflow::RequestIdInfo::kEventTypeFieldNumber, kind);
+                     info.integer(workflow::RequestIdInfo::kEventIdFieldNumber, event_id);
+                     info.boolean(workflow::RequestIdInfo::kBufferedFieldNumber, event_id == 0);
+                   });
+                 });
+}
+
+void write_callback(Writer& writer, const model::CallbackState& callback) {
+  using Info = workflow::CallbackInfo;
+  using State = model::CallbackState;
+  writer.bytes(Info::kCallbackFieldNumber, callback.door());
+  writer.message(Info::kTriggerFieldNumber, [](Writer& trigger) {
+    trigger.message(Info::Trigger::kWorkflowClosedFieldNumber, [](Writer&) {});
+  });
+  write_time(writer, Info::kRegistrationTimeFieldNumber, callback.registered_ns());
+  const auto state = [&] {
+    switch (callback.stage()) {
+      case State::SCHEDULED:
+        return enums::CALLBACK_STATE_SCHEDULED;
+      case State::BACKING_OFF:
+        return enums::CALLBACK_STATE_BACKING_OFF;
+      case State::SUCCEEDED:
+        return enums::CALLBACK_STATE_SUCCEEDED;
+      case State::FAILED:
+        return enums::CALLBACK_STATE_FAILED;
+      default:
+        return enums::CALLBACK_STATE_STANDBY;
+    }
+  }();
+  writer.integer(Info::kStateFieldNumber, state);
+  writer.integer(Info::kAttemptFieldNumber, callback.attempts());
+  write_time(writer, Info::kLastAttemptCompleteTimeFieldNumber, callback.attempt_ended_ns());
+  if (!callback.failure().empty()) {
+    temporal::api::failure::v1::Failure failure;
+    failure.set_message(callback.failure());
+    failure.mutable_application_failure_info()->set_non_retryable(callback.stage() ==
+                                                                  State::FAILED);
+    writer.bytes(Info::kLastAttemptFailureFieldNumber, failure.SerializeAsString());
+  }
+  if (callback.stage() == State::BACKING_OFF) {
+    write_time(writer, Info::kNextAttemptScheduleTimeFieldNumber, callback.due_ns());
+  }
+}
+
+void write_extended_info(Writer& writer, const shard::RunView& view) {
   using Info = workflow::WorkflowExecutionExtendedInfo;
+  const auto& run = view.run;
   write_time(writer, Info::kExecutionExpirationTimeFieldNumber, run.execution_expiration_ns());
   write_time(writer, Info::kRunExpirationTimeFieldNumber, run.run_expiration_ns());
   writer.boolean(Info::kCancelRequestedFieldNumber, run.cancel_requested());
@@ -77,14 +129,13 @@ void write_extended_info(Writer& writer, const model::RunState& run) {
   write_time(writer, Info::kOriginalStartTimeFieldNumber,
              is_reset ? run.original_start_ns() : run.start_ns());
   writer.string(Info::kResetRunIdFieldNumber, run.reset_run_id());
-  if (run.start_request_id().empty() || !run.continued_run_id().empty()) return;
-  writer.message(Info::kRequestIdInfosFieldNumber, [&](Writer& entry) {
-    entry.string(1, run.start_request_id());
-    entry.message(2, [](Writer& info) {
-      info.integer(workflow::RequestIdInfo::kEventTypeFieldNumber, model::WORKFLOW_STARTED);
-      info.integer(workflow::RequestIdInfo::kEventIdFieldNumber, 1);
-    });
-  });
+  if (!run.start_request_id().empty() && run.continued_run_id().empty()) {
+    write_request_id(writer, run.start_request_id(), model::WORKFLOW_STARTED, 1);
+  }
+  for (const auto& request : view.requests) {
+    write_request_id(writer, request.request_id(), model::WORKFLOW_OPTIONS_UPDATED,
+                     request.event_id());
+  }
 }
 
 // When the attempt in hand failed and the next one begins; said only while the activity waits for
@@ -171,22 +222,24 @@ std::string encode_describe(const shard::RunView& view) {
                  [&](Writer& config) { write_config(config, run); });
   writer.message(Describe::kWorkflowExecutionInfoFieldNumber,
                  [&](Writer& info) { write_info(info, run); });
-  if (is_open(run)) {
-    for (const auto& activity : view.activities) {
-      writer.message(Describe::kPendingActivitiesFieldNumber,
-                     [&](Writer& info) { write_activity(info, activity); });
-    }
-    for (const auto& child : view.children) {
-      writer.message(Describe::kPendingChildrenFieldNumber,
-                     [&](Writer& info) { write_child(info, child); });
-    }
-    if (run.workflow_task().scheduled_id() != 0) {
-      writer.message(Describe::kPendingWorkflowTaskFieldNumber,
-                     [&](Writer& info) { write_workflow_task(info, run.workflow_task()); });
-    }
+  for (const auto& activity : view.activities) {
+    writer.message(Describe::kPendingActivitiesFieldNumber,
+                   [&](Writer& info) { write_activity(info, activity); });
+  }
+  for (const auto& child : view.children) {
+    writer.message(Describe::kPendingChildrenFieldNumber,
+                   [&](Writer& info) { write_child(info, child); });
+  }
+  if (run.workflow_task().scheduled_id() != 0) {
+    writer.message(Describe::kPendingWorkflowTaskFieldNumber,
+                   [&](Writer& info) { write_workflow_task(info, run.workflow_task()); });
+  }
+  for (const auto& callback : view.callbacks) {
+    writer.message(Describe::kCallbacksFieldNumber,
+                   [&](Writer& info) { write_callback(info, callback); });
   }
   writer.message(Describe::kWorkflowExtendedInfoFieldNumber,
-                 [&](Writer& info) { write_extended_info(info, run); });
+                 [&](Writer& info) { write_extended_info(info, view); });
   return answer;
 }
 

@@ -91,14 +91,15 @@ TEST(Describe, ARunWithoutMemoStillHasTheMessages) {
   EXPECT_EQ(answer.workflow_extended_info().request_id_infos_size(), 0);
 }
 
-TEST(Describe, AClosedRunHasAnEndAndNothingPending) {
+// Tools look at what a workflow was doing when it was terminated.
+TEST(Describe, AClosedRunHasAnEndAndWhatWasPendingThen) {
   auto view = open_run();
   view.run.set_status(model::COMPLETED);
   view.run.set_close_ns(112'000'000'000);
   view.activities.emplace_back();
   const auto answer = describe(view);
-  EXPECT_EQ(answer.pending_activities_size(), 0);
-  EXPECT_FALSE(answer.has_pending_workflow_task());
+  EXPECT_EQ(answer.pending_activities_size(), 1);
+  EXPECT_TRUE(answer.has_pending_workflow_task());
   EXPECT_EQ(answer.workflow_execution_info().close_time().seconds(), 112);
   EXPECT_EQ(answer.workflow_execution_info().execution_duration().seconds(), 7);
 }
@@ -110,6 +111,37 @@ TEST(Describe, ARunTerminatedDuringItsStartDelayTookNoTime) {
   const auto info = describe(view).workflow_execution_info();
   EXPECT_TRUE(info.has_execution_duration());
   EXPECT_EQ(info.execution_duration().seconds(), 0);
+}
+
+TEST(Describe, CallbacksAndTheRequestsThatBroughtThem) {
+  auto view = open_run();
+  view.callbacks.push_back(from_text<model::CallbackState>(R"(
+      number: 1 registered_ns: 100000000000 stage: BACKING_OFF attempts: 2 due_ns: 130000000000
+      attempt_ended_ns: 120000000000 failure: "busy")"));
+  view.callbacks[0].set_door(
+      bytes_of<temporal::api::common::v1::Callback>("nexus { url: 'https://ear' }"));
+  view.callbacks.push_back(from_text<model::CallbackState>(R"(
+      number: 2 registered_ns: 100000000000 stage: FAILED attempts: 1
+      attempt_ended_ns: 120000000000 failure: "no")"));
+  view.requests.push_back(from_text<model::AttachedRequest>("request_id: 'q2' event_id: 7"));
+  view.requests.push_back(from_text<model::AttachedRequest>("request_id: 'q3'"));
+  const auto answer = describe(view);
+  ASSERT_EQ(answer.callbacks_size(), 2);
+  expect_same(answer.callbacks(0), from_text<temporal::api::workflow::v1::CallbackInfo>(R"(
+      callback { nexus { url: "https://ear" } } trigger { workflow_closed {} }
+      registration_time { seconds: 100 } state: CALLBACK_STATE_BACKING_OFF attempt: 2
+      last_attempt_complete_time { seconds: 120 }
+      last_attempt_failure { message: "busy" application_failure_info {} }
+      next_attempt_schedule_time { seconds: 130 })"));
+  EXPECT_EQ(answer.callbacks(1).state(), enums::CALLBACK_STATE_FAILED);
+  EXPECT_TRUE(
+      answer.callbacks(1).last_attempt_failure().application_failure_info().non_retryable());
+  const auto& ids = answer.workflow_extended_info().request_id_infos();
+  EXPECT_EQ(ids.at("q1").event_id(), 1);
+  EXPECT_EQ(ids.at("q2").event_id(), 7);
+  EXPECT_EQ(ids.at("q2").event_type(), enums::EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED);
+  EXPECT_FALSE(ids.at("q2").buffered());
+  EXPECT_TRUE(ids.at("q3").buffered());
 }
 
 PendingActivityInfo describe_activity(const model::ActivityState& activity) {

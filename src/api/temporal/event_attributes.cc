@@ -56,6 +56,18 @@ void workflow_started(Writer& writer, const model::WorkflowStarted& known) {
   }
   write_priority(writer, A::kPriorityFieldNumber, known.priority());
   writer.boolean(A::kEagerExecutionAcceptedFieldNumber, known.eager_accepted());
+  for (const auto& callback : known.callbacks()) {
+    writer.bytes(A::kCompletionCallbacksFieldNumber, callback);
+  }
+}
+
+void options_updated(Writer& writer, const model::WorkflowOptionsUpdated& known) {
+  using A = WorkflowExecutionOptionsUpdatedEventAttributes;
+  writer.string(A::kAttachedRequestIdFieldNumber, known.attached_request_id());
+  for (const auto& callback : known.attached_callbacks()) {
+    writer.bytes(A::kAttachedCompletionCallbacksFieldNumber, callback);
+  }
+  write_priority(writer, A::kPriorityFieldNumber, known.priority());
 }
 
 void workflow_completed(Writer& writer, const model::WorkflowClosed& known) {
@@ -299,9 +311,7 @@ void write_known_attributes(Writer& writer, const model::Event& event) {
                      enums::UPDATE_ADMITTED_EVENT_ORIGIN_REAPPLY);
       return;
     case model::WORKFLOW_OPTIONS_UPDATED:
-      return write_priority(writer,
-                            WorkflowExecutionOptionsUpdatedEventAttributes::kPriorityFieldNumber,
-                            event.workflow_options_updated().priority());
+      return options_updated(writer, event.workflow_options_updated());
     case model::UPDATE_COMPLETED:
       writer.integer(WorkflowExecutionUpdateCompletedEventAttributes::kAcceptedEventIdFieldNumber,
                      event.update_event().accepted_id());

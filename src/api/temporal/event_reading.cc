@@ -49,6 +49,21 @@ void workflow_started(const WorkflowExecutionStartedEventAttributes& a,
   }
   keep_fields(a.memo().fields(), known.mutable_memo());
   keep_fields(a.search_attributes().indexed_fields(), known.mutable_search_attributes());
+  for (const auto& callback : a.completion_callbacks()) {
+    known.add_callbacks(callback.SerializeAsString());
+  }
+}
+
+void options_updated(const WorkflowExecutionOptionsUpdatedEventAttributes& a,
+                     model::WorkflowOptionsUpdated& known) {
+  // Said of every change of an operator's; a priority that was taken away is not.
+  if (a.has_priority() || a.unset_versioning_override()) {
+    *known.mutable_priority() = read_priority(a.priority());
+  }
+  known.set_attached_request_id(a.attached_request_id());
+  for (const auto& callback : a.attached_completion_callbacks()) {
+    known.add_attached_callbacks(callback.SerializeAsString());
+  }
 }
 
 void task_scheduled(const WorkflowTaskScheduledEventAttributes& a,
@@ -141,6 +156,7 @@ void child_initiated(const HistoryEvent& event, model::ChildInitiated& known) {
   keep_fields(a.memo().fields(), known.mutable_memo());
   keep_fields(a.search_attributes().indexed_fields(), known.mutable_search_attributes());
   known.set_start_door(started_door(a, a.workflow_id()));
+  known.set_started_door(child_started_door(a));
   known.set_user_metadata(event.user_metadata().SerializeAsString());
   known.set_start_envelope(started_envelope(known.user_metadata()));
 }
@@ -255,11 +271,9 @@ void read_known_attributes(const HistoryEvent& e, model::Event& event) {
       const auto& a = e.workflow_properties_modified_event_attributes();
       return command_recorded(a, a.upserted_memo().fields(), *event.mutable_command_recorded());
     }
-    case model::WORKFLOW_OPTIONS_UPDATED: {
-      const auto& a = e.workflow_execution_options_updated_event_attributes();
-      *event.mutable_workflow_options_updated()->mutable_priority() = read_priority(a.priority());
-      return;
-    }
+    case model::WORKFLOW_OPTIONS_UPDATED:
+      return options_updated(e.workflow_execution_options_updated_event_attributes(),
+                             *event.mutable_workflow_options_updated());
     case model::UPDATE_ADMITTED: {
       const auto& a = e.workflow_execution_update_admitted_event_attributes();
       event.mutable_update_event()->set_update_id(a.request().meta().update_id());

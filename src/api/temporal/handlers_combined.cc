@@ -140,9 +140,10 @@ absl::Status execute(Service& service, ExecuteMultiOperationRequest& request, co
     fail_update(*call, update.status(), false);
     return absl::OkStatus();
   }
+  const std::string request_id = start->request_id;
   service.engine.update_with_start(
       {*std::move(start), *std::move(update)},
-      [call, ns, workflow_id](absl::StatusOr<shard::UpdateWithStartResult> result) {
+      [call, ns, workflow_id, request_id](absl::StatusOr<shard::UpdateWithStartResult> result) {
         if (!result.ok()) return fail_start(*call, result.status());
         if (!result->update.ok()) return fail_update(*call, result->update.status(), true);
         std::string body;
@@ -150,7 +151,7 @@ absl::Status execute(Service& service, ExecuteMultiOperationRequest& request, co
         using Response = ExecuteMultiOperationResponse;
         writer.message(Response::kResponsesFieldNumber, [&](Writer& one) {
           one.bytes(Response::Response::kStartWorkflowFieldNumber,
-                    encode_started(result->start, ns->name(), workflow_id));
+                    encode_started(result->start, ns->name(), workflow_id, request_id));
         });
         writer.message(Response::kResponsesFieldNumber, [&](Writer& one) {
           one.bytes(Response::Response::kUpdateWorkflowFieldNumber,

@@ -64,7 +64,7 @@ absl::Status read_timeout(const google::protobuf::Duration& timeout, std::string
 // An activity that silently lacks what its starter relies on is worse than none.
 absl::Status check_built(const StartActivityExecutionRequest& request) {
   if (request.completion_callbacks_size() > 0) {
-    return errors::unimplemented("completion callbacks are not implemented by this server");
+    return invalid_argument("completion callbacks are not enabled for this namespace");
   }
   const auto& attach = request.on_conflict_options();
   if (attach.attach_request_id() && request.links_size() == 0) {

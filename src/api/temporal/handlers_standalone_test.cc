@@ -121,8 +121,8 @@ TEST_F(StandaloneTest, ASpoiledStartIsRefused) {
         "invalid priorities: priority key can't be negative"},
        {[](auto& r) { r.set_request_id(std::string(1001, 'r')); }, kInvalidArgument,
         "request ID exceeds length limit. Length=1001 Limit=1000"},
-       {[](auto& r) { r.add_completion_callbacks(); }, kUnimplemented,
-        "completion callbacks are not implemented by this server"},
+       {[](auto& r) { r.add_completion_callbacks(); }, kInvalidArgument,
+        "completion callbacks are not enabled for this namespace"},
        {[](auto& r) { r.mutable_on_conflict_options()->set_attach_links(true); }, kUnimplemented,
         "on-conflict options are not implemented by this server"}});
 }

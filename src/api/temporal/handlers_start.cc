@@ -1,4 +1,6 @@
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "api/temporal/callbacks.h"
 #include "api/temporal/convert.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/search_attributes.h"
@@ -107,21 +109,41 @@ absl::Status check_sizes(const StartWorkflowExecutionRequest& request,
 
 // A run that silently lacks what its starter relies on is worse than no run.
 absl::Status check_built(const StartWorkflowExecutionRequest& request) {
-  if (request.completion_callbacks_size() > 0) {
-    return errors::unimplemented("completion callbacks are not implemented by this server");
-  }
   if (request.has_versioning_override()) {
     return errors::unimplemented("versioning overrides are not implemented by this server");
   }
   if (request.time_skipping_config().enabled()) {
     return errors::unimplemented("time skipping is not implemented by this server");
   }
-  const auto& attach = request.on_conflict_options();
-  if (request.workflow_id_conflict_policy() == WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING &&
-      (attach.attach_request_id() || attach.attach_completion_callbacks() ||
-       attach.attach_links())) {
-    return errors::unimplemented("on-conflict options are not implemented by this server");
+  return absl::OkStatus();
+}
+
+// Links that a callback brings are the callback's.
+void drop_links_of_callbacks(StartWorkflowExecutionRequest& request) {
+  absl::flat_hash_set<std::string> theirs;
+  for (const auto& callback : request.completion_callbacks()) {
+    if (!callback.has_nexus()) continue;
+    for (const auto& link : callback.links()) theirs.insert(link.SerializeAsString());
   }
+  if (theirs.empty()) return;
+  auto* links = request.mutable_links();
+  for (int i = links->size() - 1; i >= 0; --i) {
+    if (theirs.contains(links->Get(i).SerializeAsString())) links->DeleteSubrange(i, 1);
+  }
+}
+
+// What the run is left with if it is there already.
+absl::Status read_attach(const StartWorkflowExecutionRequest& request, shard::StartRequest& start) {
+  if (!request.has_on_conflict_options()) return absl::OkStatus();
+  const auto& options = request.on_conflict_options();
+  if (options.attach_completion_callbacks() && !options.attach_request_id()) {
+    return invalid_argument("attaching request ID is required for attaching completion callbacks");
+  }
+  history_api::HistoryEvent envelope;
+  envelope.set_worker_may_ignore(true);
+  if (options.attach_links()) *envelope.mutable_links() = request.links();
+  start.attach = {options.attach_request_id(), options.attach_completion_callbacks(),
+                  envelope.SerializeAsString()};
   return absl::OkStatus();
 }
 
@@ -154,7 +176,7 @@ std::string started_envelope(StartWorkflowExecutionRequest& request) {
 }  // namespace
 
 std::string encode_started(const shard::StartResult& result, const std::string& namespace_name,
-                           const std::string& workflow_id) {
+                           const std::string& workflow_id, const std::string& request_id) {
   StartWorkflowExecutionResponse response;
   response.set_run_id(result.run_id);
   response.set_first_execution_run_id(result.first_run_id);
@@ -164,8 +186,13 @@ std::string encode_started(const shard::StartResult& result, const std::string& 
   link.set_namespace_(namespace_name);
   link.set_workflow_id(workflow_id);
   link.set_run_id(result.run_id);
-  link.mutable_event_ref()->set_event_id(1);
-  link.mutable_event_ref()->set_event_type(EVENT_TYPE_WORKFLOW_EXECUTION_STARTED);
+  if (result.attached) {
+    link.mutable_request_id_ref()->set_request_id(request_id);
+    link.mutable_request_id_ref()->set_event_type(EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED);
+  } else {
+    link.mutable_event_ref()->set_event_id(1);
+    link.mutable_event_ref()->set_event_type(EVENT_TYPE_WORKFLOW_EXECUTION_STARTED);
+  }
   return response.SerializeAsString();
 }
 
@@ -183,6 +210,10 @@ absl::StatusOr<shard::StartRequest> read_start(const Service& service,
   FL_TRY(check_sizes(request, options));
   FL_TRY(check_priority(request.priority()));
   FL_TRY(check_built(request));
+  FL_TRY_ASSIGN(start.callbacks, read_callbacks(request.completion_callbacks(),
+                                                options.callback_addresses, options.limits));
+  drop_links_of_callbacks(request);
+  FL_TRY(read_attach(request, start));
 
   start.ns = number_of(ns);
   start.namespace_id = ns->id();
@@ -220,10 +251,11 @@ absl::Status start_workflow(Service& service, StartWorkflowExecutionRequest& req
   FL_TRY_ASSIGN(auto start, read_start(service, ns, request));
   if (request.request_eager_execution()) start.eager_identity = request.identity();
   auto& engine = service.engine;
-  engine.start_workflow(std::move(start), [&engine, call, ns, workflow_id = request.workflow_id()](
+  engine.start_workflow(std::move(start), [&engine, call, ns, workflow_id = request.workflow_id(),
+                                           request_id = request.request_id()](
                                               absl::StatusOr<shard::StartResult> result) {
     if (!result.ok()) return fail(*call, result.status());
-    auto body = encode_started(*result, ns->name(), workflow_id);
+    auto body = encode_started(*result, ns->name(), workflow_id, request_id);
     if (result->eager_task == nullptr) return succeed(*call, std::move(body));
     wire::Writer(&body).bytes(StartWorkflowExecutionResponse::kEagerWorkflowTaskFieldNumber,
                               encode_poll_workflow_task(*result->eager_task, ns->id()));

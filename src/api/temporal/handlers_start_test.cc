@@ -179,11 +179,47 @@ TEST_F(StartTest, RefusesWhatIsWrong) {
              r.mutable_workflow_start_delay()->set_seconds(1);
            },
            kInvalidArgument, "CronSchedule and WorkflowStartDelay may not be used together."},
-          {[](auto& r) { r.add_completion_callbacks(); }, kUnimplemented,
-           "completion callbacks are not implemented by this server"},
+          {[](auto& r) { r.add_completion_callbacks()->mutable_nexus()->set_url("https://a/b"); },
+           kInvalidArgument,
+           "invalid url: url does not match any configured callback address: https://a/b"},
+          {[](auto& r) { r.mutable_on_conflict_options()->set_attach_completion_callbacks(true); },
+           kInvalidArgument, "attaching request ID is required for attaching completion callbacks"},
           {[](auto& r) { r.mutable_versioning_override(); }, kUnimplemented,
            "versioning overrides are not implemented by this server"},
       });
+}
+
+TEST_F(StartTest, CallbacksAndWhatIsAttachedGoToTheEngine) {
+  ServiceOptions options;
+  options.callback_addresses = *CallbackAddresses::parse("ear");
+  serve_with(options);
+  shard::StartResult result{kRunId, kRunId, false, model::RUNNING};
+  result.attached = true;
+  engine.starts.result = result;
+  auto request = valid();
+  request.MergeFrom(from_text<Request>(R"(
+      completion_callbacks { nexus { url: "https://ear/1" header { key: "H" value: "v" } }
+        links { workflow_event { workflow_id: "a" } } }
+      links { workflow_event { workflow_id: "a" } } links { workflow_event { workflow_id: "b" } }
+      workflow_id_conflict_policy: WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
+      on_conflict_options { attach_request_id: true attach_completion_callbacks: true
+        attach_links: true })"));
+  const auto response = succeed<StartWorkflowExecutionResponse>("StartWorkflowExecution", request);
+  expect_same(response.link().workflow_event().request_id_ref(),
+              from_text<temporal::api::common::v1::Link::WorkflowEvent::RequestIdReference>(R"(
+      request_id: "r-1" event_type: EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED)"));
+  const auto& start = engine.starts.requests.at(0);
+  ASSERT_EQ(start.callbacks.size(), 1u);
+  expect_same(parse<temporal::api::common::v1::Callback>(start.callbacks[0]),
+              from_text<temporal::api::common::v1::Callback>(R"(
+      nexus { url: "https://ear/1" header { key: "h" value: "v" } }
+      links { workflow_event { workflow_id: "a" } })"));
+  ASSERT_TRUE(start.attach.has_value());
+  EXPECT_TRUE(start.attach->request_id);
+  EXPECT_TRUE(start.attach->callbacks);
+  // A link that a callback brings is the callback's.
+  expect_same(parse<HistoryEvent>(start.attach->envelope), from_text<HistoryEvent>(R"(
+      worker_may_ignore: true links { workflow_event { workflow_id: "b" } })"));
 }
 
 }  // namespace

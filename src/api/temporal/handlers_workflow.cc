@@ -42,14 +42,14 @@ std::string links_envelope(Links& links, Arena* arena) {
   return event.SerializeAsString();
 }
 
-std::string encode_signaled(const std::string& namespace_name, const shard::RunRef& run,
-                            const std::string& request_id) {
+std::string encode_signaled(const std::string& namespace_name, const std::string& workflow_id,
+                            const std::string& run_id, const std::string& request_id) {
   SignalWorkflowExecutionResponse response;
   if (!request_id.empty()) {
     auto& link = *response.mutable_link()->mutable_workflow_event();
     link.set_namespace_(namespace_name);
-    link.set_workflow_id(run.workflow_id);
-    link.set_run_id(run.run_id);
+    link.set_workflow_id(workflow_id);
+    link.set_run_id(run_id);
     link.mutable_request_id_ref()->set_request_id(request_id);
     link.mutable_request_id_ref()->set_event_type(
         temporal::api::enums::v1::EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED);
@@ -78,10 +78,12 @@ absl::Status signal_workflow(Service& service, SignalWorkflowExecutionRequest& r
   door.unsafe_arena_set_allocated_header(request.unsafe_arena_release_header());
   door.set_request_id(request.request_id());
   signal.door = door.SerializeAsString();
-  auto encode = [ns, run = signal.run, request_id = signal.request_id](shard::Done) {
-    return encode_signaled(ns->name(), run, request_id);
+  auto encode = [ns, workflow_id = signal.run.workflow_id,
+                 request_id = signal.request_id](const shard::Signaled& signaled) {
+    return encode_signaled(ns->name(), workflow_id, signaled.run_id, request_id);
   };
-  service.engine.signal_workflow(std::move(signal), answer<shard::Done>(call, std::move(encode)));
+  service.engine.signal_workflow(std::move(signal),
+                                 answer<shard::Signaled>(call, std::move(encode)));
   return absl::OkStatus();
 }
 

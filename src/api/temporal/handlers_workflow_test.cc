@@ -26,9 +26,12 @@ TEST_F(WorkflowTest, Signal) {
   const auto request = from_text<SignalWorkflowExecutionRequest>(std::string(kRun) + R"(
       signal_name: "s" input { payloads { data: "in" } } request_id: "r"
       header { fields { key: "h" value { data: "x" } } } links { batch_job { job_id: "j" } })");
+  engine.signals.result = shard::Signaled{testing::kOtherRunId};
   const auto response =
       succeed<SignalWorkflowExecutionResponse>("SignalWorkflowExecution", request);
   EXPECT_EQ(response.link().workflow_event().request_id_ref().request_id(), "r");
+  // The run that got it: a client that named none learns which that was.
+  EXPECT_EQ(response.link().workflow_event().run_id(), testing::kOtherRunId);
   const auto& signal = engine.signals.requests.at(0);
   EXPECT_EQ(signal.run.ns, NamespaceNum(7));
   EXPECT_EQ(signal.run.workflow_id, "w");

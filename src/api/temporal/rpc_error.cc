@@ -66,6 +66,17 @@ Detail one_field(const char* type, uint32_t number, std::string_view value) {
   return detail;
 }
 
+// A namespace that is not active is deprecated: one that was deleted is not found.
+Detail invalid_state(const ErrorDetail& error) {
+  using Failure = NamespaceInvalidStateFailure;
+  Detail detail{"NamespaceInvalidStateFailure", {}};
+  Writer writer(&detail.value);
+  writer.string(Failure::kNamespaceFieldNumber, field(error, 0));
+  writer.integer(Failure::kStateFieldNumber, enums::NAMESPACE_STATE_DEPRECATED);
+  writer.integer(Failure::kAllowedStatesFieldNumber, enums::NAMESPACE_STATE_REGISTERED);
+  return detail;
+}
+
 Detail detail_of(const ErrorDetail& error) {
   switch (error.kind) {
     case ErrorKind::kPlain:
@@ -79,8 +90,7 @@ Detail detail_of(const ErrorDetail& error) {
     case ErrorKind::kNamespaceAlreadyExists:
       return {"NamespaceAlreadyExistsFailure", {}};
     case ErrorKind::kNamespaceInvalidState:
-      return one_field("NamespaceInvalidStateFailure",
-                       NamespaceInvalidStateFailure::kNamespaceFieldNumber, field(error, 0));
+      return invalid_state(error);
     case ErrorKind::kWorkflowAlreadyStarted:
       return already_started(error);
     case ErrorKind::kActivityAlreadyStarted:

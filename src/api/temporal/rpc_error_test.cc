@@ -34,6 +34,9 @@ void expect_detail(const absl::Status& status, int code, const std::string& text
 TEST(RpcError, EachKindHasTheDetailThatSdksLookFor) {
   expect_detail<NotFoundFailure>(errors::workflow_not_found("w"), 5, "");
   expect_detail<NamespaceNotFoundFailure>(errors::namespace_not_found("n"), 5, "namespace: 'n'");
+  expect_detail<NamespaceInvalidStateFailure>(errors::namespace_invalid_state("n", "no"), 9,
+                                              "namespace: 'n' state: NAMESPACE_STATE_DEPRECATED "
+                                              "allowed_states: NAMESPACE_STATE_REGISTERED");
   expect_detail<NamespaceAlreadyExistsFailure>(errors::namespace_already_exists("n"), 6, "");
   expect_detail<WorkflowExecutionAlreadyStartedFailure>(
       errors::workflow_already_started("Workflow execution is already running", "q", "r", "f"), 6,

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "api/temporal/call.h"
+#include "api/temporal/callbacks.h"
 #include "base/time.h"
 #include "history/limits.h"
 #include "shard/engine.h"
@@ -17,6 +18,7 @@ struct ServiceOptions {
   // The largest WorkflowTaskCompletion that workers are told they may send.
   int64_t completion_bytes = 40 << 20;
   DurationNs retention_min = kHour;
+  CallbackAddresses callback_addresses;  // none, unless an operator allows some
 
   // Long polls that one namespace may have parked, for each method.
   int polls_max = 20'000;

@@ -132,7 +132,7 @@ class FakeEngine final : public shard::Engine {
   void start_workflow(shard::StartRequest request, Reply<shard::StartResult> reply) override {
     starts.ask(std::move(request), std::move(reply));
   }
-  void signal_workflow(shard::SignalRequest request, Reply<Done> reply) override {
+  void signal_workflow(shard::SignalRequest request, Reply<shard::Signaled> reply) override {
     signals.ask(std::move(request), std::move(reply));
   }
   void cancel_workflow(shard::CancelRequest request, Reply<Done> reply) override {
@@ -266,7 +266,7 @@ class FakeEngine final : public shard::Engine {
   int asked = 0;  // questions of any kind
   FakeNamespaces registry;
   Seam<shard::StartRequest, shard::StartResult> starts{&asked};
-  Seam<shard::SignalRequest, Done> signals{&asked};
+  Seam<shard::SignalRequest, shard::Signaled> signals{&asked};
   Seam<shard::CancelRequest, Done> cancels{&asked};
   Seam<shard::TerminateRequest, Done> terminates{&asked};
   Seam<shard::ResetRequest, shard::ResetResult> run_resets{&asked};
@@ -345,6 +345,10 @@ class FakeCall final : public Call {
 class ServiceTest : public ::testing::Test {
  protected:
   void serve(const ServiceOptions& options) { register_service(methods, engine, options); }
+  void serve_with(const ServiceOptions& options) {
+    serve(options);
+    serving_ = true;
+  }
 
   // Calls "/temporal.api.workflowservice.v1.WorkflowService/<method>", or a full name.
   std::shared_ptr<FakeCall> call_bytes(std::string method, std::string body,

@@ -16,6 +16,6 @@ absl::StatusOr<shard::StartRequest> read_start(
 
 // StartWorkflowExecutionResponse.
 std::string encode_started(const shard::StartResult& result, const std::string& namespace_name,
-                           const std::string& workflow_id);
+                           const std::string& workflow_id, const std::string& request_id);
 
 }  // namespace fairlead::api
