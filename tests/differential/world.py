@@ -219,6 +219,20 @@ class World:
             time.sleep(0.2)
         raise ScriptFailed(f"namespace {namespace} did not appear")
 
+    def wait_until_gone(self, name: str = "workflow", run_id: str = "") -> None:
+        """Looks at a run until there is none: a deletion may take a moment. Not recorded."""
+        deadline = time.monotonic() + TASK_WAIT_S
+        request, method = self._prepare("DescribeWorkflowExecution", {"execution": self.execution(name, run_id)})
+        while time.monotonic() < deadline:
+            try:
+                method(request, timeout=CALL_S)
+            except grpc.RpcError as error:
+                if error.code() != grpc.StatusCode.NOT_FOUND:
+                    raise
+                return
+            time.sleep(0.1)
+        raise ScriptFailed(f"{name} was not deleted")
+
     # ---- somebody outside ------------------------------------------------------------------------
 
     def receiver(self, statuses: Iterator[int] = iter(())) -> str:  # noqa: B008  an empty one has no state

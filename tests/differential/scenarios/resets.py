@@ -328,6 +328,23 @@ def reset_tells_of_a_child_once_more(world: World) -> None:
 
 
 @scenario
+def reset_after_a_child_has_outlived_its_parent(world: World) -> None:
+    world.start()
+    world.turn(start_child(world.id("child"), parent_close_policy="PARENT_CLOSE_POLICY_ABANDON"))
+    world.turn()
+    world.signal("end")
+    end(world)
+    # Nobody is there to hear of it, and the new run does not either.
+    world.turn(complete_workflow("from the child"), queue=world.children)
+    world.wait_s(1)
+    reset(world, 9)
+    world.turn()
+    world.describe()
+    world.signal("end again", request_id="end again")
+    end(world)
+
+
+@scenario
 def reset_before_a_child(world: World) -> None:
     world.start()
     world.turn(start_child(world.id("child")))

@@ -9,5 +9,6 @@ import './children';
 import './neighbours';
 import './updates';
 import './updateWithStart';
+import './eager';
 import './dispatchOrder';
 import './replay';

@@ -55,9 +55,19 @@ export class Stage {
   async start<T extends Workflow>(
     workflow: T,
     options: Partial<WorkflowStartOptions<T>> & { args?: Parameters<T> } = {},
+    client = this.client,
   ) {
     const startOptions = { workflowId: this.name, taskQueue: this.name, ...options };
-    return await this.client.workflow.start(workflow, startOptions as WorkflowStartOptions<T>);
+    return await client.workflow.start(workflow, startOptions as WorkflowStartOptions<T>);
+  }
+
+  /** Asks for the first task with the answer: the client has to share its connection with the worker. */
+  async startEagerly<T extends Workflow>(
+    workflow: T,
+    options: Partial<WorkflowStartOptions<T>> & { args?: Parameters<T> } = {},
+  ) {
+    const client = new Client({ connection: this.connection, namespace });
+    return await this.start(workflow, { requestEagerStart: true, ...options }, client);
   }
 }
 
