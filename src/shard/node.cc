@@ -97,11 +97,21 @@ absl::Status Node::restore_admission() {
     const auto scan = [&](const store::keys::Range& range, const store::Store::Visit& visit) {
       return parts_.store->scan(range.begin, range.end, visit);
     };
+    std::vector<QueueName> leasing;
     auto status = scan(store::keys::leases(id), [&](std::string_view key, std::string_view) {
-      desk_->restore_lease(store::keys::parse_lease(key).queue);
+      const auto queue = store::keys::parse_lease(key).queue;
+      desk_->restore_lease(queue);
+      if (leasing.empty() || !(leasing.back() == queue)) leasing.push_back(queue);
       return true;
     });
     if (!status.ok()) return status;
+    // Before the first of these tasks can end, its queue has read and counted them all: one that
+    // is read between the row's end and the message about it would count that end twice.
+    for (auto& queue : leasing) {
+      shards_[i]->executor().post([shard = shards_[i].get(), queue = std::move(queue)] {
+        shard->queues().open({queue, queue.name});
+      });
+    }
     status = scan(store::keys::dispatches(id), [&](std::string_view key, std::string_view value) {
       const auto place = store::keys::parse_dispatch(key);
       model::DispatchRow row;

@@ -93,6 +93,8 @@ class QueueHost {
   // better claim, and no limit or budget speaks against it. If so, its key has paid.
   std::optional<Permit> hand_over(const QueueAddress& queue, const model::Priority& priority,
                                   store::WriteBatch* batch);
+  // Reads what the store has of the queue, unless that has been done.
+  void open(const QueueAddress& queue) { load(queue, line(queue)); }
   // The row at a reserved place is written.
   void add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task);
   // The task's row was erased.

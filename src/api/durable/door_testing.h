@@ -188,6 +188,7 @@ class World {
 
   void advance(DurationNs duration) { executor->advance(duration); }
   shard::Engine& engine() { return *node_; }
+  store::Store& store() { return store_; }
 
   // What every test does.
   void register_worker(const std::string& id = "w1", const std::string& queue = "q") {
