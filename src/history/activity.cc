@@ -212,6 +212,7 @@ const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id
   activity->set_request_id(taker.request_id);
   activity->set_started_attempt(activity->attempt());
   activity->set_heartbeat_ns(0);
+  activity->set_renewed_ns(0);
   if (is_standalone(tx.state())) note_standalone_start(tx);
   return activity;
 }
@@ -323,6 +324,17 @@ void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::st
   activity.set_heartbeat_ns(tx.now);
   activity.set_heartbeat_details(std::move(details));
   if (is_standalone(tx.state())) note_standalone_heartbeat(tx);
+}
+
+TimeNs lease_end(const model::ActivityState& activity) {
+  const DurationNs lease = activity.scheduled().lease_ns();
+  if (lease <= 0) return kNever;
+  return add_saturated(
+      std::max({activity.started_ns(), activity.heartbeat_ns(), activity.renewed_ns()}), lease);
+}
+
+void renew_activity(Transaction& tx, model::ActivityState& activity) {
+  tx.touch(activity).set_renewed_ns(tx.now);
 }
 
 void request_cancel_activity(Transaction& tx, model::ActivityState& activity,

@@ -42,6 +42,11 @@ void time_out_activity(Transaction& tx, model::ActivityState& activity, model::T
 
 void heartbeat_activity(Transaction& tx, model::ActivityState& activity, std::string details);
 
+// When the worker that has the attempt loses it without another sign of life; kNever: never.
+TimeNs lease_end(const model::ActivityState& activity);
+// Its worker keeps it, and says nothing of progress: no other time limit moves.
+void renew_activity(Transaction& tx, model::ActivityState& activity);
+
 // A command asks for the activity to be canceled: at once if no worker has it, else the worker
 // hears of it with its next heartbeat.
 void request_cancel_activity(Transaction& tx, model::ActivityState& activity,

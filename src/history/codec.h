@@ -48,6 +48,8 @@ class Codec {
   virtual std::string applied_update(std::string_view accepted_event) const { return ""; }
   // How a parent's event about the end of its child begins.
   virtual std::string tell_parent(const model::Event& closing) const = 0;
+  // How the event begins that ends a run with the activity which it was made for.
+  virtual std::string end_host(const model::Event& ended) const { return ended.door(); }
   // How whoever asked for it is told of the end of a run. Only of doors that take callbacks.
   virtual Outgoing call_back(const Ended& ended) const { return {}; }
 };

@@ -38,7 +38,8 @@ ActivityDeadline activity_deadline(const model::ActivityState& activity) {
     next.consider(activity.started_ns(), limits.start_to_close_ns(), model::START_TO_CLOSE);
     const TimeNs heard_of = std::max(activity.started_ns(), activity.heartbeat_ns());
     next.consider(heard_of, limits.heartbeat_ns(), model::HEARTBEAT);
-    next.consider(heard_of, limits.lease_ns(), model::TIMEOUT_UNSPECIFIED);
+    next.consider(std::max(heard_of, activity.renewed_ns()), limits.lease_ns(),
+                  model::TIMEOUT_UNSPECIFIED);
   } else if (activity.has_pause()) {
     return next;
   } else if (activity.backing_off()) {

@@ -6,6 +6,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "history/commands.h"
+#include "history/hosted.h"
 #include "history/selection.h"
 
 namespace fairlead::history {
@@ -154,6 +155,7 @@ int64_t record_durable(Transaction& tx, model::Event event) {
   if (wakes_durable(tx.run(), event)) durable->set_wakes(true);
   const auto kind = event.kind();
   const auto* ended = ended_step(event);
+  if (ended != nullptr && hosts_activity(tx.state())) return end_hosted(tx, std::move(event));
   if (ended == nullptr || !ended->selects()) return tx.append(std::move(event));
   const auto step = *ended;
   const int64_t id = tx.append(std::move(event));
@@ -170,7 +172,7 @@ bool wakes_durable(const Run& run, const model::Event& event) {
 void schedule_durable_task(Transaction& tx) {
   auto& state = tx.state();
   auto* durable = state.mutable_durable();
-  if (durable->is_parked()) return;
+  if (durable->is_parked() || durable->hosts_activity()) return;
   const auto* message = durable->wakes() ? nullptr : next_message(*durable);
   if (!durable->wakes() && message == nullptr) return;
   auto* task = state.mutable_workflow_task();
@@ -273,6 +275,22 @@ absl::Status check_lease(const Run& run, const LeaseClaim& claim, TimeNs now) {
     return errors::lease_refused("lease_expired", task.identity(), absl::StrCat(expires));
   }
   return absl::OkStatus();
+}
+
+absl::Status refuse_attempt(const Run& run, int64_t scheduled_id, int32_t attempt) {
+  const auto& state = run.state;
+  if (scheduled_id < 1 || scheduled_id >= state.next_event_id()) {
+    return errors::lease_refused("task_not_found");
+  }
+  if (!run.is_open()) {
+    return errors::lease_refused("run_closed", absl::StrCat(state.status()),
+                                 absl::StrCat(state.close_ns()));
+  }
+  const auto activity = run.activities.find(scheduled_id);
+  if (activity == run.activities.end()) return errors::lease_refused("task_not_leased");
+  const int32_t last = activity->second.started_attempt();
+  if (attempt > last) return errors::lease_refused("attempt_not_found");
+  return errors::lease_refused(attempt < last ? "stale_attempt" : "task_not_leased");
 }
 
 void renew_durable_task(Transaction& tx) {

@@ -54,6 +54,9 @@ struct LeaseClaim {
 // Whether it does. The error says in which way it does not.
 absl::Status check_lease(const Run& run, const LeaseClaim& claim, TimeNs now);
 
+// Why an attempt at an activity, which was asked for by these numbers, is not the caller's.
+absl::Status refuse_attempt(const Run& run, int64_t scheduled_id, int32_t attempt);
+
 void renew_durable_task(Transaction& tx);
 // Whether the timer may fire now, or has to wait for a worker's decision.
 bool is_held_back(const Run& run, const model::TimerState& timer);

@@ -40,7 +40,7 @@ void fill_in(const model::RunState& state, model::ContinueAsNew* next) {
 void begin_durable(Transaction& tx, const Beginning& beginning) {
   auto& state = tx.state();
   auto* durable = state.mutable_durable();
-  durable->set_wakes(true);
+  durable->set_wakes(!durable->hosts_activity());
   if (durable->run_number() == 0) durable->set_run_number(1);
   if (state.has_parent() || durable->run_number() > 1) return;
   model::Event event;

@@ -35,7 +35,7 @@ void start_standalone(Transaction& tx, model::Event draft, DurationNs start_dela
 
 // Writes an event of such a run. One that ends the activity closes the run.
 int64_t record_standalone(Transaction& tx, model::Event event);
-// What is told of an activity that has ended is kept with its run.
+// What is told of an activity that has ended is kept with its run, which has no other.
 void keep_ended_activity(Transaction& tx, const model::ActivityState& activity);
 void note_standalone_start(Transaction& tx);
 void note_standalone_heartbeat(Transaction& tx);

@@ -7,6 +7,7 @@
 #include "history/callbacks.h"
 #include "history/children.h"
 #include "history/durable.h"
+#include "history/hosted.h"
 #include "history/lifecycle.h"
 #include "history/standalone.h"
 #include "history/workflow_task.h"
@@ -155,7 +156,8 @@ void Transaction::erase_activity(int64_t scheduled_id) {
   std::erase_if(offers_, [&](const TaskOffer& offer) {
     return offer.kind == model::ACTIVITY_TASK && offer.scheduled_id == scheduled_id;
   });
-  if (is_standalone(run_.state)) keep_ended_activity(*this, found->second);
+  if (is_standalone(run_.state) || hosts_activity(run_.state))
+    keep_ended_activity(*this, found->second);
   give_back(found->second);
   run_.activity_ids.erase(found->second.scheduled().activity_id());
   run_.activities.erase(found);

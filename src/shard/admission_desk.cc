@@ -249,6 +249,12 @@ void AdmissionDesk::remove_worker(NamespaceNum ns, const std::string& queue,
   roster_.remove({env_.namespace_name(ns), queue}, worker);
 }
 
+void AdmissionDesk::drain_worker(NamespaceNum ns, const std::string& queue,
+                                 const std::string& worker, bool is_draining) {
+  const std::lock_guard lock(mutex_);
+  roster_.set_draining({env_.namespace_name(ns), queue}, worker, is_draining);
+}
+
 std::optional<QueryPlace> AdmissionDesk::place_query(NamespaceNum ns, const std::string& queue) {
   const std::lock_guard lock(mutex_);
   QueryLine line(ns, queue);

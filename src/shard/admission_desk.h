@@ -85,6 +85,9 @@ class AdmissionDesk : public std::enable_shared_from_this<AdmissionDesk> {
                           const admission::Roster::SlotsSaid& slots);
   void hear_of_worker(NamespaceNum ns, const std::string& queue, const std::string& worker);
   void remove_worker(NamespaceNum ns, const std::string& queue, const std::string& worker);
+  // Whether the worker is given nothing new; then its slots do not count.
+  void drain_worker(NamespaceNum ns, const std::string& queue, const std::string& worker,
+                    bool is_draining);
 
   // A query of either door begins to wait for a worker of the queue, under the name that people
   // know it by. Nothing: as many wait as may.

@@ -29,6 +29,18 @@ struct TaskLease {
   int64_t history_end = 0;
 };
 
+// A worker asks whether it still has an attempt at an activity.
+struct ObserveActivity {
+  TaskToken token;
+  bool renews = false;  // its lease, and no other time limit
+};
+
+struct ActivityClaim {
+  model::ActivityState activity;
+  TimeNs expires_ns = 0;  // the lease
+  TimeNs seen_ns = 0;     // when this was so
+};
+
 struct TaskCompleted {
   model::RunState run;    // without what is buffered in it
   int64_t next_task = 0;  // number of the task that the run has now; 0: none
@@ -51,6 +63,8 @@ struct UpdateRun {
   std::string door;
   UpdateStage wait_for = UpdateStage::kAccepted;
   TimeNs wait_until = 0;
+  // Only to an update that this request id has brought before; else "request_not_seen".
+  bool attaches = false;
 };
 
 struct StopRun {
@@ -66,14 +80,25 @@ struct Receipt {
   int64_t sequence = 0;  // among the run's commands
 };
 
+struct ArchiveRun {
+  RunRef run;
+  std::string reason;
+};
+
+struct Archived {
+  std::string run_id;
+  bool was_needed = false;
+  TimeNs at_ns = 0;  // the first time
+};
+
 struct Repaired {
   std::string run_id;
   bool was_needed = false;
 };
 
 // Errors beside those of Engine: kLeaseRefused with the reasons of history::check_lease, and with
-// "run_not_active", "historical_run_command_rejected" and "request_id_conflict" (then the earlier
-// command's id).
+// "run_not_active", "historical_run_command_rejected", "no_workflow_code" (of a run that is only
+// there for an activity) and "request_id_conflict" (then the earlier command's id).
 class DurableEngine {
  public:
   virtual ~DurableEngine() = default;
@@ -81,10 +106,13 @@ class DurableEngine {
   virtual void complete_task(CompleteTask request, Reply<TaskCompleted> reply) = 0;
   virtual void fail_task(FailTask request, Reply<TaskCompleted> reply) = 0;
   virtual void renew_task(TaskToken token, Reply<TaskLease> reply) = 0;
+  virtual void observe_activity(ObserveActivity request, Reply<ActivityClaim> reply) = 0;
   virtual void signal_run(SignalRun request, Reply<Receipt> reply) = 0;
   virtual void update_run(UpdateRun request, Reply<UpdateResult> reply) = 0;
   virtual void stop_run(StopRun request, Reply<Receipt> reply) = 0;
   virtual void repair_run(RunRef run, Reply<Repaired> reply) = 0;
+  // Marks a closed run; "run_not_closed" of an open one.
+  virtual void archive_run(ArchiveRun request, Reply<Archived> reply) = 0;
 };
 
 }  // namespace fairlead::shard

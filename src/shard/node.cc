@@ -520,6 +520,11 @@ void Node::renew_task(TaskToken token, Reply<TaskLease> reply) {
   send(shard, &Shard::renew_task, std::move(token), std::move(reply));
 }
 
+void Node::observe_activity(ObserveActivity request, Reply<ActivityClaim> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::observe_activity, std::move(request), std::move(reply));
+}
+
 void Node::signal_run(SignalRun request, Reply<Receipt> reply) {
   auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
   send(shard, &Shard::signal_run, std::move(request), std::move(reply));
@@ -538,6 +543,11 @@ void Node::stop_run(StopRun request, Reply<Receipt> reply) {
 void Node::repair_run(RunRef run, Reply<Repaired> reply) {
   auto& shard = shard_of_run(run.ns, run.workflow_id);
   send(shard, &Shard::repair_run, std::move(run), std::move(reply));
+}
+
+void Node::archive_run(ArchiveRun request, Reply<Archived> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::archive_run, std::move(request), std::move(reply));
 }
 
 void Node::shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) {

@@ -334,6 +334,8 @@ struct HeartbeatResult {
   bool cancel_requested = false;
   bool is_paused = false;
   bool is_reset = false;
+  TimeNs beat_ns = 0;       // when it was noted
+  TimeNs lease_end_ns = 0;  // until when the worker has the attempt without another
 };
 
 // What operators do to pending activities. The jitter is the longest time that each of them waits,

@@ -13,6 +13,7 @@
 #include "base/random.h"
 #include "history/codec.h"
 #include "history/commands.h"
+#include "history/durable.h"
 #include "history/limits.h"
 #include "history/reset.h"
 #include "history/standalone.h"
@@ -130,10 +131,12 @@ class Shard {
   void complete_task(CompleteTask request, Reply<TaskCompleted> reply);
   void fail_task(FailTask request, Reply<TaskCompleted> reply);
   void renew_task(TaskToken token, Reply<TaskLease> reply);
+  void observe_activity(ObserveActivity request, Reply<ActivityClaim> reply);
   void signal_run(SignalRun request, Reply<Receipt> reply);
   void update_run(UpdateRun request, Reply<UpdateResult> reply);
   void stop_run(StopRun request, Reply<Receipt> reply);
   void repair_run(RunRef run, Reply<Repaired> reply);
+  void archive_run(ArchiveRun request, Reply<Archived> reply);
 
   void describe_queue(QueueRef queue, Reply<QueueView> reply);
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply);
@@ -307,7 +310,7 @@ class Shard {
   void with_lease(const TaskToken& token, Reply<T> reply, Then then);
   absl::StatusOr<std::optional<model::CommandReceipt>> look_for_receipt(
       const RunEntry& entry, const RunRef& run, const std::string& request_id,
-      const std::string& intent);
+      const std::string& intent, bool needs_code);
   Receipt note_command(Step& step, RunEntry& entry, const std::string& request_id,
                        const std::string& intent);
   void complete_leased(RunEntry& entry, CompleteTask request, Reply<TaskCompleted> answer);
@@ -390,6 +393,11 @@ void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T>
   with_chain_run(
       token.run(), "", std::move(reply),
       [token, must_be_started, then = std::move(then)](RunEntry& entry, Reply<T> answer) mutable {
+        const bool is_durable = history::is_durable(entry.run.state);
+        if (!entry.run.is_open() && is_durable) {
+          answer(history::refuse_attempt(entry.run, token.scheduled_id, token.attempt));
+          return;
+        }
         if (!entry.run.is_open()) {
           const auto& state = entry.run.state;
           answer(must_be_started ? history::closed_run(state) : history::cannot_complete(state));
@@ -405,7 +413,8 @@ void Shard::with_activity(const TaskToken& token, bool must_be_started, Reply<T>
              (activity->started_attempt() == token.attempt &&
               (activity->started_ns() == token.started_ns || token.started_ns == 0)));
         if (activity == nullptr || !is_this_attempt || (must_be_started && !is_started)) {
-          answer(history::missing_attempt(entry.run.state));
+          answer(is_durable ? history::refuse_attempt(entry.run, token.scheduled_id, token.attempt)
+                            : history::missing_attempt(entry.run.state));
           return;
         }
         if (!token.owner.empty() && activity->started_identity() != token.owner) {

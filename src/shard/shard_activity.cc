@@ -1,5 +1,6 @@
 // What workers and clients answer to activity tasks.
 
+#include "absl/strings/str_cat.h"
 #include "base/error.h"
 #include "history/activity.h"
 #include "shard/shard.h"
@@ -93,10 +94,47 @@ void Shard::heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult>
                                  size_limit_failure("Heartbeat details exceed size limit."));
         } else {
           history::heartbeat_activity(tx, activity, std::move(request.details));
+          result.beat_ns = tx.now;
+          result.lease_end_ns = history::lease_end(activity);
         }
         reply_after(*step, [answer = std::move(answer), result]() mutable { answer(result); });
         finish(std::move(step));
       });
+}
+
+// What is seen is durable when it is told: an attempt that a crash takes back must not be
+// confirmed.
+void Shard::observe_activity(ObserveActivity request, Reply<ActivityClaim> reply) {
+  const auto token = request.token;
+  with_activity(token, true, std::move(reply),
+                [this, renews = request.renews](RunEntry& entry, model::ActivityState& activity,
+                                                Reply<ActivityClaim> answer) mutable {
+                  ActivityClaim claim;
+                  claim.expires_ns = history::lease_end(activity);
+                  claim.seen_ns = now();
+                  if (claim.expires_ns <= claim.seen_ns) {
+                    answer(errors::lease_refused("lease_expired", activity.started_identity(),
+                                                 absl::StrCat(claim.expires_ns)));
+                    return;
+                  }
+                  if (!renews || activity.cancel_requested()) {
+                    claim.activity = activity;
+                    world_.commits->after_durable(
+                        [answer = std::move(answer), claim = std::move(claim)]() mutable {
+                          answer(std::move(claim));
+                        });
+                    return;
+                  }
+                  auto step = begin(entry);
+                  history::renew_activity(step->parts[0]->tx, activity);
+                  claim.expires_ns = history::lease_end(activity);
+                  claim.activity = activity;
+                  reply_after(*step,
+                              [answer = std::move(answer), claim = std::move(claim)]() mutable {
+                                answer(std::move(claim));
+                              });
+                  finish(std::move(step));
+                });
 }
 
 void Shard::return_activity_task(TaskToken token) {

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "history/commands.h"
 #include "history/durable.h"
+#include "history/hosted.h"
 #include "history/lifecycle.h"
 #include "shard/shard.h"
 #include "store/keys.h"
@@ -136,7 +137,7 @@ void Shard::renew_task(TaskToken token, Reply<TaskLease> reply) {
 // Whether the run may be told something now, and whether it was told so before.
 absl::StatusOr<std::optional<model::CommandReceipt>> Shard::look_for_receipt(
     const RunEntry& entry, const RunRef& run, const std::string& request_id,
-    const std::string& intent) {
+    const std::string& intent, bool needs_code) {
   if (!request_id.empty()) {
     const auto row = world_.store->get(store::keys::request_id(id_, entry.key, request_id));
     if (!row.ok()) return errors::unavailable(row.status().ToString());
@@ -154,6 +155,9 @@ absl::StatusOr<std::optional<model::CommandReceipt>> Shard::look_for_receipt(
     return errors::lease_refused("historical_run_command_rejected");
   }
   if (!entry.run.is_open()) return errors::lease_refused("run_not_active");
+  if (needs_code && history::hosts_activity(entry.run.state)) {
+    return errors::lease_refused("no_workflow_code");
+  }
   return std::nullopt;
 }
 
@@ -177,7 +181,8 @@ void Shard::signal_run(SignalRun request, Reply<Receipt> reply) {
   with_chain_run(
       run, "", std::move(reply),
       [this, request = std::move(request)](RunEntry& entry, Reply<Receipt> answer) mutable {
-        const auto seen = look_for_receipt(entry, request.run, request.request_id, request.intent);
+        const auto seen =
+            look_for_receipt(entry, request.run, request.request_id, request.intent, true);
         if (!seen.ok() || seen->has_value()) {
           auto result = seen.ok() ? absl::StatusOr<Receipt>(receipt_of(entry, **seen))
                                   : absl::StatusOr<Receipt>(seen.status());
@@ -210,7 +215,8 @@ void Shard::update_run(UpdateRun request, Reply<UpdateResult> reply) {
   with_chain_run(
       run, "", std::move(reply),
       [this, request = std::move(request)](RunEntry& entry, Reply<UpdateResult> answer) mutable {
-        const auto seen = look_for_receipt(entry, request.run, request.request_id, request.intent);
+        const auto seen =
+            look_for_receipt(entry, request.run, request.request_id, request.intent, true);
         if (!seen.ok()) {
           answer(seen.status());
           return;
@@ -222,6 +228,10 @@ void Shard::update_run(UpdateRun request, Reply<UpdateResult> reply) {
         if (seen->has_value()) {
           wait.update_id = (**seen).command_id();
           wait_for_update(entry, std::move(wait), std::move(answer));
+          return;
+        }
+        if (request.attaches) {
+          answer(errors::lease_refused("request_not_seen"));
           return;
         }
         const auto& messages = entry.run.state.durable().messages();
@@ -251,7 +261,7 @@ void Shard::stop_run(StopRun request, Reply<Receipt> reply) {
       run, "", std::move(reply),
       [this, request = std::move(request)](RunEntry& entry, Reply<Receipt> answer) mutable {
         const std::string intent = absl::StrCat("stop ", request.kind);
-        const auto seen = look_for_receipt(entry, request.run, request.request_id, intent);
+        const auto seen = look_for_receipt(entry, request.run, request.request_id, intent, false);
         if (!seen.ok()) {
           answer(seen.status());
           return;
@@ -283,6 +293,28 @@ void Shard::repair_run(RunRef run, Reply<Repaired> reply) {
     reply_after(*step, [answer = std::move(answer), repaired]() mutable { answer(repaired); });
     finish(std::move(step));
   });
+}
+
+void Shard::archive_run(ArchiveRun request, Reply<Archived> reply) {
+  const auto run = request.run;
+  with_chain_run(
+      run, "", std::move(reply),
+      [this, reason = std::move(request.reason)](RunEntry& entry, Reply<Archived> answer) mutable {
+        if (entry.run.is_open()) {
+          answer(errors::lease_refused("run_not_closed"));
+          return;
+        }
+        auto step = begin(entry);
+        auto* durable = step->parts[0]->tx.state().mutable_durable();
+        const bool is_new = durable->archived_ns() == 0;
+        if (is_new) {
+          durable->set_archived_ns(step->parts[0]->tx.now);
+          durable->set_archive_reason(std::move(reason));
+        }
+        const Archived archived{entry.run.state.run_id(), is_new, durable->archived_ns()};
+        reply_after(*step, [answer = std::move(answer), archived]() mutable { answer(archived); });
+        finish(std::move(step));
+      });
 }
 
 }  // namespace fairlead::shard

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/hosted.h"
 #include "history/lifecycle.h"
 #include "shard/shard.h"
 #include "store/keys.h"
@@ -159,7 +160,11 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   starting_[current_row(entry->run.state)] = entry->key;
   auto& part = add_part(*step, *entry);
   const bool is_eager = request.eager_granted.value_or(false);
-  if (request.activity.has_value()) {
+  if (request.activity.has_value() && request.flavour == model::DURABLE) {
+    history::start_hosted(part.tx,
+                          {0, std::move(request.door), std::move(request.envelope), false, {}},
+                          std::move(*request.activity));
+  } else if (request.activity.has_value()) {
     history::start_standalone(part.tx, std::move(*request.activity), request.start_delay);
   } else {
     history::start_run(part.tx,

@@ -8,20 +8,27 @@ namespace fairlead::shard {
 
 namespace {
 
-// DO NOT CHANGE: rows are found by it. The second one ends the range of the first.
-constexpr char kPrefix[] = "durable_worker/";
-constexpr char kAfter[] = "durable_worker0";
+// DO NOT CHANGE: rows are found by it.
+std::string prefix_of(WorkerRow kind) {
+  return kind == WorkerRow::kWorker ? "durable_worker/" : "durable_build/";
+}
 
-std::string key_of(const std::string& name) {
-  return store::keys::meta(absl::StrCat(kPrefix, name));
+// The first key behind those of a prefix, whose last sign is a slash.
+std::string after(std::string prefix) {
+  prefix.back() = '/' + 1;
+  return prefix;
+}
+
+std::string key_of(WorkerRow kind, const std::string& name) {
+  return store::keys::meta(absl::StrCat(prefix_of(kind), name));
 }
 
 }  // namespace
 
-std::vector<std::pair<std::string, std::string>> WorkerRows::load() const {
+std::vector<std::pair<std::string, std::string>> WorkerRows::load(WorkerRow kind) const {
   std::vector<std::pair<std::string, std::string>> rows;
-  const auto begin = store::keys::meta(kPrefix);
-  const auto status = store_.scan(begin, store::keys::meta(kAfter),
+  const auto begin = store::keys::meta(prefix_of(kind));
+  const auto status = store_.scan(begin, store::keys::meta(after(prefix_of(kind))),
                                   [&](std::string_view key, std::string_view value) {
                                     rows.emplace_back(key.substr(begin.size()), value);
                                     return true;
@@ -30,17 +37,18 @@ std::vector<std::pair<std::string, std::string>> WorkerRows::load() const {
   return rows;
 }
 
-void WorkerRows::put(const std::string& name, const std::string& row, Job done) {
+void WorkerRows::put(WorkerRow kind, const std::string& name, const std::string& row, Job done) {
   store::WriteBatch batch;
-  batch.put(key_of(name), row);
+  batch.put(key_of(kind, name), row);
   commits_.write(batch);
   commits_.after_durable(std::move(done));
 }
 
-void WorkerRows::erase(const std::string& name) {
+void WorkerRows::erase(WorkerRow kind, const std::string& name, Job done) {
   store::WriteBatch batch;
-  batch.erase(key_of(name));
+  batch.erase(key_of(kind, name));
   commits_.write(batch);
+  commits_.after_durable(std::move(done));
 }
 
 }  // namespace fairlead::shard

@@ -10,17 +10,23 @@
 
 namespace fairlead::shard {
 
-// The workers that registered with a door, on disk: their SDK does not register again when the
-// server comes back. A row belongs to the door, which alone knows what is in it.
+// What a door's rows are about.
+enum class WorkerRow {
+  kWorker,  // one that registered: its SDK does not register again when the server comes back
+  kBuild,   // what an operator wants of all workers of a build
+};
+
+// The workers of a door, on disk. A row belongs to the door, which alone knows what is in it.
 class WorkerRows {
  public:
   WorkerRows(store::Store* store, CommitLog* commits) : store_(*store), commits_(*commits) {}
 
   // By the names that they were put under.
-  std::vector<std::pair<std::string, std::string>> load() const;
-  // `done` is called when the row is durable, on any thread.
-  void put(const std::string& name, const std::string& row, Job done);
-  void erase(const std::string& name);
+  std::vector<std::pair<std::string, std::string>> load(WorkerRow kind) const;
+  // `done` is called when the change is durable, on any thread.
+  void put(WorkerRow kind, const std::string& name, const std::string& row, Job done);
+  void erase(
+      WorkerRow kind, const std::string& name, Job done = [] {});
 
  private:
   store::Store& store_;

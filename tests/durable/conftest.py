@@ -57,6 +57,19 @@ class Stage:
             if token is None:
                 return types
 
+    async def is_registered(self, worker: Worker) -> bool:
+        workers = await self.client.list_workers(task_queue=self.queue)
+        return any(each.worker_id == worker.worker_id for each in workers.workers)
+
+    async def until(self, check: Callable[[], Coroutine[Any, Any, bool]], timeout: float = 30.0) -> None:
+        """Looks again and again until it is so."""
+
+        async def look() -> None:
+            while not await check():
+                await asyncio.sleep(0.02)
+
+        await asyncio.wait_for(look(), timeout)
+
     @contextlib.asynccontextmanager
     async def worker(self, **options: Any) -> AsyncIterator[Worker]:
         settings: dict[str, Any] = {"workflows": app.WORKFLOWS, "activities": app.ACTIVITIES, "poll_timeout": 5.0}

@@ -438,6 +438,21 @@ std::string DurableCodec::tell_parent(const model::Event& closing) const {
   return door.take();
 }
 
+std::string DurableCodec::end_host(const model::Event& ended) const {
+  Members door;
+  door.put("payload_codec", "avro");
+  if (ended.kind() == model::ACTIVITY_COMPLETED) {
+    const auto completed = object_of(ended.door());
+    if (const auto* result = member(completed, "result")) door.put("output", *result);
+  } else if (ended.kind() == model::ACTIVITY_CANCELED) {
+    door.put("reason", "the activity was cancelled");
+  } else {
+    const bool is_late = ended.kind() == model::ACTIVITY_TIMED_OUT;
+    put_failure(ended.activity_ended().failure(), is_late ? "timeout" : "activity", &door);
+  }
+  return door.take();
+}
+
 EventTexts join_events(std::string_view history, int64_t events_max) {
   EventTexts texts;
   wire::Reader reader(history);
@@ -457,6 +472,10 @@ std::string started_payload(std::string_view history) {
     if (type == "WorkflowStarted") return members_of(payload);
   }
   return "";
+}
+
+std::string business_key_of(std::string_view history) {
+  return text_of(object_of(started_payload(history)), "business_key");
 }
 
 }  // namespace fairlead::durable

@@ -21,6 +21,7 @@ class DurableCodec final : public history::Codec {
   std::string update_outcome(std::string_view completed_event) const override;
   std::string applied_update(std::string_view accepted_event) const override;
   std::string tell_parent(const model::Event& closing) const override;
+  std::string end_host(const model::Event& ended) const override;
 };
 
 // The texts of framed events, joined by commas, at most `events_max` of them, and how many there
@@ -33,5 +34,7 @@ EventTexts join_events(std::string_view history, int64_t events_max);
 
 // The payload of the first started event among framed ones.
 std::string started_payload(std::string_view history);
+// What the client called the run by; empty: nothing.
+std::string business_key_of(std::string_view history);
 
 }  // namespace fairlead::durable

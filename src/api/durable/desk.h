@@ -30,6 +30,7 @@ struct Worker {
   json::array activity_types;
   json::array capabilities;
   json::object fingerprints;
+  json::object validators;  // by workflow type: the updates that its code judges
   int64_t workflow_slots = 100;
   int64_t activity_slots = 100;
   json::value task_slots;
@@ -37,6 +38,7 @@ struct Worker {
   TimeNs registered_ns = 0;
   TimeNs heard_ns = 0;
 
+  bool judges(const std::string& type, const std::string& update) const;
   bool is_stale(TimeNs now, DurationNs stale_after) const {
     return add_saturated(heard_ns, stale_after) <= now;
   }
@@ -73,6 +75,7 @@ struct QueryTask {
   std::string owner;
   std::optional<shard::QueryPlace> place;  // while no worker has it
   TimeNs lease_expires = 0;
+  TimeNs admitted = 0;
   TimeNs deadline = 0;
   bool was_claimed = false;
 };
@@ -82,6 +85,32 @@ struct QueryPoll {
   CallPtr call;
   std::string worker;
 };
+
+// An update on its way to its run.
+struct SentUpdate {
+  CallPtr call;
+  shard::UpdateRun request;
+  std::string input;  // as an envelope; empty: none
+  std::string wait_for;
+  int64_t wait_seconds = 0;
+};
+
+// An update that a worker judges first. In memory only: its caller waits.
+struct Validation {
+  std::string id;
+  std::shared_ptr<SentUpdate> update;
+  std::string ns;
+  std::string queue;
+  std::string workflow_type;
+  std::string task;   // members
+  std::string owner;  // a worker's id; empty: nobody has it
+  std::string owner_key;
+  std::string receipt;  // of the poll that took it, if that can be repeated
+  TimeNs deadline = 0;
+};
+
+// Whether a poll for workflow tasks takes such questions as well.
+bool takes_validations(const Call& poll);
 
 // What the door remembers and does. Everything runs on one executor.
 class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
@@ -113,6 +142,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
     RouteDoc doc;
   };
   static const std::vector<Route>& routes();
+  static void add_worker_routes(std::vector<Route>* routes);
   // What the API has and this server has not: it says so instead of pretending.
   static void add_not_built(std::vector<Route>* routes);
 
@@ -144,7 +174,13 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void terminate(CallPtr call) { stop(std::move(call), model::WORKFLOW_TERMINATED); }
   void stop(CallPtr call, model::EventKind kind);
   void repair(CallPtr call);
+  void archive(CallPtr call);
   void query(CallPtr call);
+
+  // Activities without workflow code.
+  void start_activity(CallPtr call);
+  void list_activities(CallPtr call);
+  void describe_activity(CallPtr call);
 
   // Workers.
   void register_worker(CallPtr call);
@@ -162,12 +198,32 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void complete_activity(CallPtr call);
   void fail_activity(CallPtr call);
   void heartbeat_activity(CallPtr call);
+  void renew_activity(CallPtr call) { observe_activity(std::move(call), true); }
+  void activity_status(CallPtr call) { observe_activity(std::move(call), false); }
+  void observe_activity(CallPtr call, bool renews);
   void complete_query(CallPtr call);
   void fail_query(CallPtr call);
+  void query_status(CallPtr call);
+  void poll_validation(CallPtr call);
+  void approve_validation(CallPtr call);
+  void reject_validation(CallPtr call);
 
   // Task queues.
   void list_queues(CallPtr call);
   void describe_queue(CallPtr call);
+  void list_builds(CallPtr call);
+  void drain_build(CallPtr call) { change_build(std::move(call), true); }
+  void resume_build(CallPtr call) { change_build(std::move(call), false); }
+
+  // What an operator can have looked after.
+  void repair_status(CallPtr call) { look_for_blocked(std::move(call), false); }
+  void repair_pass(CallPtr call) { look_for_blocked(std::move(call), true); }
+  void look_for_blocked(CallPtr call, bool repairs);
+  void retention_status(CallPtr call) { look_for_expired(std::move(call), false); }
+  void retention_pass(CallPtr call) { look_for_expired(std::move(call), true); }
+  void look_for_expired(CallPtr call, bool prunes);
+  void activity_timeout_status(CallPtr call);
+  void activity_timeout_pass(CallPtr call);
 
   // Search attributes.
   void list_attributes(CallPtr call);
@@ -188,15 +244,34 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void hand_out(const std::string& receipt, const std::string& task, shard::TaskToken token,
                 bool is_workflow, TimeNs expires, std::string body);
   void end_poll(const std::string& receipt, shard::PollEnd why = shard::PollEnd::kNothing);
+  void note_lease(const std::string& task, TimeNs expires);
   void settle_task(const std::string& task);
   void drop_old_receipts();
   void stop_worker(const std::string& key, int64_t* recovered);
+  void end_polls(const std::string& worker_key);
   std::optional<shard::TaskToken> leased_token(Call& call, char kind);
   void refuse_task(Call& call, const absl::Status& status);
+  struct FoundRuns {
+    std::vector<model::RunState> runs;
+    bool is_all = true;  // else there may be more
+  };
+  void find_runs(CallPtr call, std::function<bool(const model::RunState&)> matches, size_t limit,
+                 std::function<void(FoundRuns)> then);
+  std::optional<shard::ListRuns> read_list(Call& call);
   shard::RunRef run_of(const Call& call, size_t run_arg_count) const;
 
-  struct Asked;  // a query on its way to a worker
-  void collect_query(std::shared_ptr<Asked> asked);
+  // A question to workflow code that gathers what its worker needs.
+  struct Asked {
+    CallPtr call;
+    model::RunState run;
+    std::string input;  // of the query, as an envelope; empty: none
+    std::string events;
+    std::string started;
+    int64_t next = 1;
+    std::function<void(Asked&)> then;
+  };
+  void collect_history(std::shared_ptr<Asked> asked);
+  void queue_query(Asked& asked);
   void enqueue_query(QueryTask task);
   void await_worker(QueryTask& task);
   void serve_queries(const std::string& queue_key);
@@ -206,8 +281,31 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   QueryTask* leased_query(Call& call);
   bool has_query_worker(const std::string& ns, const std::string& queue, const std::string& type);
 
+  void accept_update(std::shared_ptr<SentUpdate> sent);
+  void answer_update(const SentUpdate& sent, const absl::StatusOr<shard::UpdateResult>& result);
+  void judge_update(std::shared_ptr<SentUpdate> sent);
+  void ask_validator(std::shared_ptr<SentUpdate> sent, model::RunState run);
+  void enqueue_validation(const SentUpdate& update, const Asked& ready,
+                          std::shared_ptr<SentUpdate> sent);
+  std::optional<Validation> take_validation(const std::string& id);
+  void offer_validation(Validation& task);
+  bool serve_validation(const CallPtr& call, const std::string& worker_key, const Worker& worker,
+                        const std::string& receipt);
+  void give_validation(Validation& task, const CallPtr& call, const std::string& worker_key,
+                       const std::string& receipt);
+  bool has_validation(Call& call);
+  void lose_validations(const std::string& worker_key);
+  void close_validations(std::vector<CallPtr>* waiting);
+  bool is_judged(const std::string& ns, const std::string& queue, const std::string& type,
+                 const std::string& update) const;
+  template <typename Visit>
+  bool any_worker(const std::string& ns, const std::string& queue, Visit visit) const;
   void forget_silent_workers();
-  void count_slots(NamespaceNum ns, const Worker& worker);
+  void count_slots(NamespaceNum ns, const std::string& ns_name, const Worker& worker);
+  void load_builds();
+  bool is_draining(const std::string& ns, const Worker& worker) const;
+  void change_build(CallPtr call, bool drains);
+  Job once_durable(int status, CallPtr call, json::object answer);
   std::string worker_key(const Call& call, const std::string& id) const;
   struct QueueFigures;  // what its shards tell of a queue
   void gather_queue(NamespaceNum ns, const std::string& ns_name, const std::string& queue,
@@ -242,11 +340,16 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   bool is_closed_ = false;
   uint64_t last_number_ = 0;
   std::map<std::string, Worker> workers_;  // by namespace and id
+  // Builds that get no new tasks, and since when: by namespace, queue and build id.
+  std::map<std::tuple<std::string, std::string, std::string>, TimeNs> drained_;
   std::map<std::string, PollReceipt> receipts_;
   absl::flat_hash_map<std::string, HandedOut> handed_out_;  // by task name
   std::map<std::string, QueryTask> queries_;
   std::map<std::string, std::deque<std::string>> pending_queries_;  // by queue
   std::map<std::string, std::deque<QueryPoll>> query_polls_;        // by queue
+  bool has_validators_ = false;                                     // or had, since the start
+  std::map<std::string, Validation> validations_;                   // by id, oldest first
+  std::map<std::string, std::deque<QueryPoll>> validation_polls_;   // by queue
 };
 
 }  // namespace fairlead::durable

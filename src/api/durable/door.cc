@@ -268,6 +268,7 @@ void Door::Impl::close() {
     for (auto& poll : polls) waiting.push_back(std::move(poll.call));
   }
   query_polls_.clear();
+  close_validations(&waiting);
   for (auto& call : waiting) {
     call->answer(200, {{"task", nullptr}, {"poll_status", "draining"}});
   }

@@ -46,7 +46,16 @@ void refuse_command(Call& call, const absl::Status& status) {
   const std::string& reason = detail.fields[0];
   json::object extra{{"workflow_id", call.arg(0)}};
   std::string message = "the run is closed";
+  if (reason == "no_workflow_code") {
+    return call.refuse(404, absl::StrCat("unknown_", std::string(call.operation.name)),
+                       "an activity without workflow code cannot be told anything",
+                       std::move(extra));
+  }
   if (reason == "run_not_active") extra["outcome"] = "rejected_not_active";
+  if (reason == "run_not_closed") {
+    extra["outcome"] = "rejected_run_not_closed";
+    message = "the run is open";
+  }
   if (reason == "historical_run_command_rejected") {
     extra["outcome"] = "rejected_not_current";
     message = "the run is not the current one of its workflow";
@@ -128,59 +137,74 @@ void Door::Impl::update(CallPtr call) {
   if (wait_seconds < 1 || wait_seconds > 3600) {
     return call->invalid("wait_timeout_seconds", "wait_timeout_seconds must be from 1 to 3600");
   }
-  shard::UpdateRun request;
+  auto sent = std::make_shared<SentUpdate>();
+  auto& request = sent->request;
   request.run = run_of(*call, kWithRunAndName);
   request.request_id = text_of(call->body, "request_id");
   request.intent = intent_of(*call, *input);
   request.name = call->args.back();
   request.wait_for =
       wait_for == "completed" ? shard::UpdateStage::kCompleted : shard::UpdateStage::kAccepted;
-  request.wait_until = now() + wait_seconds * kSecond;
   Members door;
   door.put("update_name", request.name);
   door.put("payload_codec", "avro");
   if (!input->empty()) door.put_raw("arguments", *input);
   request.door = door.take();
+  sent->call = call;
+  sent->input = *input;
+  sent->wait_for = wait_for;
+  sent->wait_seconds = wait_seconds;
+  if (!has_validators_) return accept_update(std::move(sent));
+  judge_update(std::move(sent));
+}
+
+void Door::Impl::accept_update(std::shared_ptr<SentUpdate> sent) {
+  auto request = sent->request;
+  request.wait_until = now() + sent->wait_seconds * kSecond;
   durable_.update_run(
       std::move(request),
-      here<shard::UpdateResult>(
-          [call, wait_for, wait_seconds](absl::StatusOr<shard::UpdateResult> result) {
-            if (!result.ok()) return refuse_command(*call, result.status());
-            const bool is_done = result->stage == shard::UpdateStage::kCompleted;
-            json::object body{{"workflow_id", call->arg(0)},
-                              {"run_id", result->run_id},
-                              {"update_id", result->update_id},
-                              {"update_name", call->args.back()},
-                              {"update_status", "accepted"},
-                              {"command_id", result->update_id},
-                              {"command_status", "accepted"},
-                              {"outcome", nullptr},
-                              {"wait_for", wait_for},
-                              {"wait_timed_out", !is_done && wait_for == "completed"},
-                              {"wait_timeout_seconds", wait_seconds},
-                              {"result", nullptr},
-                              {"result_envelope", nullptr},
-                              {"reason", nullptr}};
-            if (!is_done) return call->answer(202, std::move(body));
-            const auto outcome = object_of(result->outcome);
-            const auto* value = member(outcome, "result");
-            const bool failed =
-                result->lost != shard::UpdateResult::Lost::kNo || outcome.contains("message");
-            if (!failed) {
-              body["update_status"] = "completed";
-              body["outcome"] = "update_completed";
-              if (value != nullptr) body["result_envelope"] = *value;
-              return call->answer(200, std::move(body));
-            }
-            const std::string message = result->lost != shard::UpdateResult::Lost::kNo
-                                            ? "the run closed before the update was applied"
-                                            : text_of(outcome, "message");
-            body["update_status"] = "failed";
-            body["outcome"] = "update_failed";
-            body["failure_id"] = result->update_id;
-            body["failure_message"] = message;
-            call->refuse(422, "update_failed", message, std::move(body));
-          }));
+      here<shard::UpdateResult>([this, sent](absl::StatusOr<shard::UpdateResult> result) {
+        answer_update(*sent, result);
+      }));
+}
+
+void Door::Impl::answer_update(const SentUpdate& sent,
+                               const absl::StatusOr<shard::UpdateResult>& result) {
+  auto& call = *sent.call;
+  if (!result.ok()) return refuse_command(call, result.status());
+  const bool is_done = result->stage == shard::UpdateStage::kCompleted;
+  json::object body{{"workflow_id", call.arg(0)},
+                    {"run_id", result->run_id},
+                    {"update_id", result->update_id},
+                    {"update_name", call.args.back()},
+                    {"update_status", "accepted"},
+                    {"command_id", result->update_id},
+                    {"command_status", "accepted"},
+                    {"outcome", nullptr},
+                    {"wait_for", sent.wait_for},
+                    {"wait_timed_out", !is_done && sent.wait_for == "completed"},
+                    {"wait_timeout_seconds", sent.wait_seconds},
+                    {"result", nullptr},
+                    {"result_envelope", nullptr},
+                    {"reason", nullptr}};
+  if (!is_done) return call.answer(202, std::move(body));
+  const auto outcome = object_of(result->outcome);
+  const auto* value = member(outcome, "result");
+  const bool failed = result->lost != shard::UpdateResult::Lost::kNo || outcome.contains("message");
+  if (!failed) {
+    body["update_status"] = "completed";
+    body["outcome"] = "update_completed";
+    if (value != nullptr) body["result_envelope"] = *value;
+    return call.answer(200, std::move(body));
+  }
+  const std::string message = result->lost != shard::UpdateResult::Lost::kNo
+                                  ? "the run closed before the update was applied"
+                                  : text_of(outcome, "message");
+  body["update_status"] = "failed";
+  body["outcome"] = "update_failed";
+  body["failure_id"] = result->update_id;
+  body["failure_message"] = message;
+  call.refuse(422, "update_failed", message, std::move(body));
 }
 
 void Door::Impl::stop(CallPtr call, model::EventKind kind) {
@@ -220,6 +244,26 @@ void Door::Impl::repair(CallPtr call) {
                       {"run_id", done->run_id},
                       {"outcome", done->was_needed ? "repair_dispatched" : "repair_not_needed"},
                       {"reason", nullptr}});
+      }));
+}
+
+// Archiving sets a closed run aside for people who look: it stays as it is, for as long as any.
+void Door::Impl::archive(CallPtr call) {
+  if (!check_request_id(*call)) return;
+  const std::string reason = text_of(call->body, "reason");
+  if (reason.size() > 1000) {
+    return call->invalid("reason", "reason must not be longer than 1000 bytes");
+  }
+  durable_.archive_run(
+      {run_of(*call, kWithRun), reason},
+      here<shard::Archived>([call](absl::StatusOr<shard::Archived> done) {
+        if (!done.ok()) return refuse_command(*call, done.status());
+        call->answer(200, {{"workflow_id", call->arg(0)},
+                           {"run_id", done->run_id},
+                           {"command_status", "accepted"},
+                           {"outcome", done->was_needed ? "archived" : "archive_not_needed"},
+                           {"archived_at", format_time(done->at_ns)},
+                           {"reason", nullptr}});
       }));
 }
 

@@ -7,6 +7,8 @@ namespace fairlead::durable {
 const json::object& server_capabilities() {
   static const json::object kCapabilities = {
       {"query_tasks", true},
+      {"query_task_authority", true},
+      {"activity_lease_renewal", true},
       {"long_poll_timeout", 30},
       {"history_page_size_default", 500},
       {"history_page_size_max", 1000},
@@ -22,7 +24,19 @@ const json::object& server_capabilities() {
         "start_child_workflow", "complete_update", "fail_update", "record_side_effect",
         "record_version_marker", "upsert_search_attributes", "upsert_memo", "open_condition_wait",
         "record_local_activity", "cancel_selection_operation"}},
-      {"workflow_memo_updates", {{"supported", true}}}};
+      {"workflow_memo_updates", {{"supported", true}}},
+      {"update_validation_tasks", true},
+      {"synchronous_update_validation",
+       {{"supported", true},
+        {"acceptance_boundary", "validator_approved"},
+        {"worker_capability", "update_validation_tasks"},
+        {"workflow_contract_field", "update_validators"},
+        {"task_poll",
+         {{"strategy", "multiplexed"},
+          {"endpoint", "/worker/workflow-tasks/poll"},
+          {"request_field", "task_kinds"},
+          {"response_discriminator", "task.task_kind"},
+          {"task_kinds", json::array{"workflow", "update_validation"}}}}}}};
   return kCapabilities;
 }
 

@@ -8,6 +8,7 @@
 #include "api/durable/codec.h"
 #include "api/durable/desk.h"
 #include "api/durable/priority.h"
+#include "api/durable/run_status.h"
 
 namespace fairlead::durable {
 
@@ -78,6 +79,11 @@ const Worker* Door::Impl::polling_worker(Call& call) {
                 {{"registered_task_queue", found->second.queue}, {"requested_task_queue", queue}});
     return nullptr;
   }
+  if (is_draining(call.ns->name(), found->second)) {
+    call.refuse(409, "worker_draining", "the worker's build gets no new tasks",
+                {{"task", nullptr}, {"poll_status", "draining"}});
+    return nullptr;
+  }
   return &found->second;
 }
 
@@ -112,6 +118,10 @@ void Door::Impl::poll(CallPtr call, model::TaskKind kind) {
                          {"task_queue", worker->queue},
                          {"retryable", true},
                          {"retry_after_seconds", 1}});
+  }
+  if (is_workflow && takes_validations(*call) &&
+      serve_validation(call, worker_key(*call, worker->id), *worker, key)) {
+    return;
   }
   shard::PollRequest request;
   request.ns = call->ns_num();
@@ -212,15 +222,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask&
   const auto& limits = activity.scheduled();
   const std::string name =
       TaskName{'a', token.scheduled_id, token.run_id, token.workflow_id}.text();
-  const TimeNs started = activity.started_ns();
-  const TimeNs expires = add_saturated(started, limits.lease_ns());
-  json::object deadlines;
-  const auto put_deadline = [&](const char* what, TimeNs from, DurationNs limit) {
-    if (limit > 0) deadlines[what] = format_time(add_saturated(from, limit));
-  };
-  put_deadline("start_to_close", started, limits.start_to_close_ns());
-  put_deadline("schedule_to_close", activity.first_scheduled_ns(), limits.schedule_to_close_ns());
-  put_deadline("heartbeat", started, limits.heartbeat_ns());
+  const TimeNs expires = add_saturated(activity.started_ns(), limits.lease_ns());
   json::object out{{"task_id", name},
                    {"workflow_id", token.workflow_id},
                    {"run_id", token.run_id},
@@ -236,7 +238,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask&
                    {"task_queue", known_queue(limits.task_queue())},
                    {"lease_owner", text_of(call.body, "worker_id")},
                    {"lease_expires_at", format_time(expires)},
-                   {"deadlines", std::move(deadlines)},
+                   {"deadlines", deadlines_of(activity)},
                    {"priority", priority_record(task.priority)},
                    {"idempotency_key", token.activity_id}};
   const auto event = parse_json(join_events(task.scheduled_event, 1).joined);
@@ -246,6 +248,12 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask&
       if (payload == nullptr || !payload->is_object()) break;
       if (const auto* value = member(payload->as_object(), field)) out[field] = *value;
     }
+  }
+  // Its worker keeps to this itself, and looks for it here.
+  if (limits.heartbeat_ns() > 0) {
+    auto& policy = out["retry_policy"];
+    if (!policy.is_object()) policy.emplace_object();
+    policy.as_object()["heartbeat_timeout"] = limits.heartbeat_ns() / kSecond;
   }
   hand_out(receipt, name, token, false, expires, absl::StrCat("\"task\":", json::serialize(out)));
 }
@@ -274,6 +282,15 @@ void Door::Impl::forget(const Request& request) {
   for (auto& [queue, polls] : query_polls_) {
     std::erase_if(polls,
                   [&](const QueryPoll& poll) { return poll.call->request.get() == &request; });
+  }
+  for (auto& [queue, polls] : validation_polls_) {
+    std::erase_if(polls,
+                  [&](const QueryPoll& poll) { return poll.call->request.get() == &request; });
+  }
+  for (const auto& [id, validation] : validations_) {
+    if (validation.update->call->request.get() != &request) continue;
+    (void)take_validation(std::string(id));
+    return;
   }
   for (const auto& [id, query] : queries_) {
     if (query.caller->request.get() != &request) continue;

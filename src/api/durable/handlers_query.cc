@@ -16,12 +16,6 @@ namespace {
 
 constexpr int kBatchesPerRead = 1000;
 
-bool is_named(const json::array& list, std::string_view name) {
-  return std::any_of(list.begin(), list.end(), [&](const json::value& entry) {
-    return entry.is_string() && entry.as_string() == to_json(name);
-  });
-}
-
 std::string queue_key_of(const std::string& ns, const std::string& queue) {
   return absl::StrCat(ns, "\n", queue);
 }
@@ -34,17 +28,13 @@ void refuse_query(Call& caller, int status, std::string_view reason, std::string
                  {"result_envelope", nullptr}});
 }
 
-}  // namespace
+json::object times_of(const QueryTask& task) {
+  return {{"lease_expires_at", format_time(task.lease_expires)},
+          {"query_admitted_at", format_time(task.admitted)},
+          {"query_deadline_at", format_time(task.deadline)}};
+}
 
-// A query that gathers what its worker needs.
-struct Door::Impl::Asked {
-  CallPtr call;
-  model::RunState run;
-  std::string input;  // of the query, as an envelope; empty: none
-  std::string events;
-  std::string started;
-  int64_t next = 1;
-};
+}  // namespace
 
 void Door::Impl::query(CallPtr call) {
   const std::string& name = call->args.back();
@@ -67,12 +57,17 @@ void Door::Impl::query(CallPtr call) {
                               std::string(view.status().message()));
         }
         asked->run = std::move(view->run);
+        if (asked->run.durable().hosts_activity()) {
+          return refuse_query(caller, 404, "rejected_unknown_query",
+                              "an activity without workflow code answers no queries");
+        }
         const std::string queue = known_queue(asked->run.task_queue());
         if (!has_query_worker(caller.ns->name(), queue, asked->run.workflow_type())) {
           return refuse_query(caller, 409, "query_worker_unavailable",
                               "no worker that answers queries of this workflow is there");
         }
-        collect_query(asked);
+        asked->then = [this](Asked& ready) { queue_query(ready); };
+        collect_history(asked);
       }));
 }
 
@@ -83,14 +78,15 @@ bool Door::Impl::has_query_worker(const std::string& ns, const std::string& queu
     if (!at->first.starts_with(prefix)) break;
     const auto& worker = at->second;
     if (worker.queue != queue || worker.is_stale(now(), options_.stale_after())) continue;
-    if (!is_named(worker.capabilities, "query_tasks")) continue;
-    if (worker.workflow_types.empty() || is_named(worker.workflow_types, type)) return true;
+    if (is_draining(ns, worker)) continue;
+    if (!has_text(worker.capabilities, "query_tasks")) continue;
+    if (worker.workflow_types.empty() || has_text(worker.workflow_types, type)) return true;
   }
   return false;
 }
 
-// Reads the history to its end, then puts the question where workers look for it.
-void Door::Impl::collect_query(std::shared_ptr<Asked> asked) {
+// Reads the history to its end.
+void Door::Impl::collect_history(std::shared_ptr<Asked> asked) {
   shard::HistoryRequest request;
   request.run = {asked->call->ns_num(), asked->run.workflow_id(), asked->run.run_id(),
                  model::DURABLE};
@@ -105,37 +101,42 @@ void Door::Impl::collect_query(std::shared_ptr<Asked> asked) {
         if (texts.count > 0 && !asked->events.empty()) asked->events.push_back(',');
         asked->events.append(texts.joined);
         asked->next = page->next_event;
-        if (!page->at_end) return collect_query(asked);
-
-        auto& call = *asked->call;
-        const std::string queue = known_queue(asked->run.task_queue());
-        json::object out{{"workflow_id", asked->run.workflow_id()},
-                         {"run_id", asked->run.run_id()},
-                         {"workflow_type", asked->run.workflow_type()},
-                         {"query_name", call.args.back()},
-                         {"payload_codec", "avro"},
-                         {"task_queue", queue},
-                         {"namespace", call.ns->name()},
-                         {"run_status", to_json(status_of(asked->run))},
-                         {"last_history_sequence", asked->next - 1},
-                         {"workflow_arguments", nullptr}};
-        const auto started = object_of(asked->started);
-        if (const auto* input = member(started, "input")) out["workflow_arguments"] = *input;
-        Members members;
-        members.raw(members_of(out));
-        members.put_raw("query_arguments", asked->input.empty() ? "null" : asked->input);
-        members.put_raw("history_events", absl::StrCat("[", asked->events, "]"));
-        QueryTask task;
-        task.id = make_id();
-        task.caller = asked->call;
-        task.ns = call.ns_num();
-        task.queue = queue;
-        task.queue_key = queue_key_of(call.ns->name(), queue);
-        task.task = members.take();
-        task.deadline =
-            now() + (options_.query_timeout > 0 ? options_.query_timeout : options_.poll_timeout);
-        enqueue_query(std::move(task));
+        if (!page->at_end) return collect_history(asked);
+        asked->then(*asked);
       }));
+}
+
+// Puts the question where workers look for it.
+void Door::Impl::queue_query(Asked& asked) {
+  auto& call = *asked.call;
+  const std::string queue = known_queue(asked.run.task_queue());
+  json::object out{{"workflow_id", asked.run.workflow_id()},
+                   {"run_id", asked.run.run_id()},
+                   {"workflow_type", asked.run.workflow_type()},
+                   {"query_name", call.args.back()},
+                   {"payload_codec", "avro"},
+                   {"task_queue", queue},
+                   {"namespace", call.ns->name()},
+                   {"run_status", to_json(status_of(asked.run))},
+                   {"last_history_sequence", asked.next - 1},
+                   {"workflow_arguments", nullptr}};
+  const auto started = object_of(asked.started);
+  if (const auto* input = member(started, "input")) out["workflow_arguments"] = *input;
+  Members members;
+  members.raw(members_of(out));
+  members.put_raw("query_arguments", asked.input.empty() ? "null" : asked.input);
+  members.put_raw("history_events", absl::StrCat("[", asked.events, "]"));
+  QueryTask task;
+  task.id = make_id();
+  task.caller = asked.call;
+  task.ns = call.ns_num();
+  task.queue = queue;
+  task.queue_key = queue_key_of(call.ns->name(), queue);
+  task.task = members.take();
+  task.admitted = now();
+  task.deadline =
+      task.admitted + (options_.query_timeout > 0 ? options_.query_timeout : options_.poll_timeout);
+  enqueue_query(std::move(task));
 }
 
 void Door::Impl::enqueue_query(QueryTask task) {
@@ -219,13 +220,14 @@ void Door::Impl::give_query(QueryTask& task, const QueryPoll& poll) {
   task.owner = text_of(poll.call->body, "worker_id");
   const DurationNs lease =
       options_.query_lease > 0 ? options_.query_lease : options_.workflow_lease;
-  task.lease_expires = now() + lease;
+  task.lease_expires = std::min(now() + lease, task.deadline);
   watch_query(task.id, task.lease_expires);
   Members members;
   members.put("query_task_id", task.id);
   members.put("query_task_attempt", task.attempt);
   members.put("lease_owner", task.owner);
-  members.put("lease_expires_at", format_time(task.lease_expires));
+  members.raw(members_of(times_of(task)));
+  members.put("server_time", format_time(now()));
   members.raw(task.task);
   poll.call->answer(200, {{"poll_status", "leased"}, {"server_time", format_time(now())}},
                     absl::StrCat("\"task\":{", members.text(), "}"));
@@ -281,6 +283,23 @@ QueryTask* Door::Impl::leased_query(Call& call) {
   if (reason == nullptr) return &query;
   call.refuse(409, reason, "the query is not the caller's", extra);
   return nullptr;
+}
+
+// Whether the query is still the worker's. Asking keeps nothing alive.
+void Door::Impl::query_status(CallPtr call) {
+  call->body = {{"lease_owner", call->parameter("lease_owner")},
+                {"query_task_attempt", call->parameter("query_task_attempt")}};
+  const QueryTask* query = leased_query(*call);
+  if (query == nullptr) return;
+  json::object answer = times_of(*query);
+  answer["query_task_id"] = query->id;
+  answer["query_task_attempt"] = query->attempt;
+  answer["query_task_status"] = "leased";
+  answer["lease_owner"] = query->owner;
+  answer["can_continue"] = true;
+  answer["reason"] = nullptr;
+  answer["server_time"] = format_time(now());
+  call->answer(200, std::move(answer));
 }
 
 void Door::Impl::complete_query(CallPtr call) {

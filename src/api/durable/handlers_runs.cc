@@ -10,6 +10,7 @@
 #include "api/durable/priority.h"
 #include "api/durable/run_status.h"
 #include "base/error.h"
+#include "history/hosted.h"
 
 namespace fairlead::durable {
 
@@ -91,10 +92,6 @@ json::object attributes_of(const model::RunState& run) {
   return attributes;
 }
 
-std::string business_key_of(std::string_view first_events) {
-  return text_of(object_of(started_payload(first_events)), "business_key");
-}
-
 json::object record_of(const Call& call, const model::RunState& run, bool is_current) {
   const auto status = status_of(run);
   const bool is_open = run.status() == model::RUNNING;
@@ -125,10 +122,14 @@ json::object record_of(const Call& call, const model::RunState& run, bool is_cur
   record["priority"] = priority_record(run.priority());
   record["memo"] = memo_of(run);
   record["search_attributes"] = attributes_of(run);
-  record["actions"] = {{"can_signal", is_open},    {"can_query", true},
-                       {"can_update", is_open},    {"can_cancel", is_open},
-                       {"can_terminate", is_open}, {"can_repair", run.durable().is_parked()},
-                       {"can_archive", false}};
+  record["archived_at"] = time_or_null(run.durable().archived_ns());
+  record["actions"] = {{"can_signal", is_open},
+                       {"can_query", true},
+                       {"can_update", is_open},
+                       {"can_cancel", is_open},
+                       {"can_terminate", is_open},
+                       {"can_repair", run.durable().is_parked()},
+                       {"can_archive", !is_open && run.durable().archived_ns() == 0}};
   return record;
 }
 
@@ -271,49 +272,59 @@ void Door::Impl::describe(CallPtr call) {
       }));
 }
 
-void Door::Impl::list_workflows(CallPtr call) {
+// Of which page, and how much of it; nothing after a refusal.
+std::optional<shard::ListRuns> Door::Impl::read_list(Call& call) {
   int64_t page_size = 50;
-  const std::string asked = call->parameter("page_size");
+  const std::string asked = call.parameter("page_size");
   if (!asked.empty() &&
       (!absl::SimpleAtoi(asked, &page_size) || page_size < 1 || page_size > 200)) {
-    return call->invalid("page_size", "page_size must be from 1 to 200");
+    call.invalid("page_size", "page_size must be from 1 to 200");
+    return std::nullopt;
   }
-  const std::string bucket = call->parameter("status");
+  const std::string bucket = call.parameter("status");
   if (!bucket.empty() && bucket != "running" && bucket != "completed" && bucket != "failed") {
-    return call->invalid("status", "status must be running, completed or failed");
+    call.invalid("status", "status must be running, completed or failed");
+    return std::nullopt;
   }
   shard::ListRuns request;
-  request.ns = call->ns_num();
+  request.ns = call.ns_num();
   request.max = static_cast<size_t>(page_size);
-  const std::string token = call->parameter("next_page_token");
+  const std::string token = call.parameter("next_page_token");
   if (!token.empty() &&
       (!absl::Base64Unescape(token, &request.before) || uuid_to_bytes(request.before).empty())) {
-    return call->refuse(400, "invalid_page_token", "the page token is not one of this server's");
+    call.refuse(400, "invalid_page_token", "the page token is not one of this server's");
+    return std::nullopt;
   }
-  request.may_match = [type = call->parameter("workflow_type"),
-                       bucket](const model::RunState& run) {
-    return (type.empty() || run.workflow_type() == type) &&
+  return request;
+}
+
+void Door::Impl::list_workflows(CallPtr call) {
+  auto request = read_list(*call);
+  if (!request.has_value()) return;
+  request->may_match = [type = call->parameter("workflow_type"),
+                        bucket = call->parameter("status")](const model::RunState& run) {
+    return !history::hosts_activity(run) && (type.empty() || run.workflow_type() == type) &&
            (bucket.empty() || bucket_of(status_of(run)) == bucket);
   };
-  request.matches = [text = call->parameter("query")](const shard::ListedRun& listed) {
+  request->matches = [text = call->parameter("query")](const shard::ListedRun& listed) {
     return text.empty() || listed.run.workflow_id().find(text) != std::string::npos ||
            business_key_of(listed.first_events).find(text) != std::string::npos;
   };
-  runs_.list(request, here<shard::RunPage>([call](absl::StatusOr<shard::RunPage> page) {
-               json::array workflows;
-               for (const auto& listed : page->runs) {
-                 auto record = record_of(*call, listed.run, true);
-                 const std::string key = business_key_of(listed.first_events);
-                 if (!key.empty()) record["business_key"] = key;
-                 workflows.emplace_back(std::move(record));
-               }
-               const auto count = static_cast<int64_t>(workflows.size());
-               json::object answer{{"workflows", std::move(workflows)},
-                                   {"workflow_count", count},
-                                   {"next_page_token", nullptr}};
-               if (!page->next.empty()) answer["next_page_token"] = absl::Base64Escape(page->next);
-               call->answer(200, std::move(answer));
-             }));
+  runs_.list(*request, here<shard::RunPage>([call](absl::StatusOr<shard::RunPage> page) {
+    json::array workflows;
+    for (const auto& listed : page->runs) {
+      auto record = record_of(*call, listed.run, true);
+      const std::string key = business_key_of(listed.first_events);
+      if (!key.empty()) record["business_key"] = key;
+      workflows.emplace_back(std::move(record));
+    }
+    const auto count = static_cast<int64_t>(workflows.size());
+    json::object answer{{"workflows", std::move(workflows)},
+                        {"workflow_count", count},
+                        {"next_page_token", nullptr}};
+    if (!page->next.empty()) answer["next_page_token"] = absl::Base64Escape(page->next);
+    call->answer(200, std::move(answer));
+  }));
 }
 
 // Follows the chain back from its last run.

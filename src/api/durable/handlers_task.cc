@@ -1,4 +1,4 @@
-// What workers answer to workflow and activity tasks.
+// What workers answer to workflow tasks, and whether a task is theirs.
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -49,11 +49,6 @@ bool is_blocked(const json::object& failure) {
     if (absl::StrContains(text, absl::string_view(blocker.data(), blocker.size()))) return true;
   }
   return false;
-}
-
-json::object object_member(const json::object& body, const char* name) {
-  const auto* found = member(body, name);
-  return found != nullptr && found->is_object() ? found->as_object() : json::object();
 }
 
 }  // namespace
@@ -119,9 +114,12 @@ void Door::Impl::refuse_task(Call& call, const absl::Status& status) {
     }
     return call.refuse(status);
   }
-  const std::string& reason = detail.fields[0];
+  std::string reason = detail.fields[0];
   if (reason == "task_not_found") {
     return call.refuse(404, reason, "there is no such task", std::move(extra));
+  }
+  if (reason == "attempt_not_found") {
+    return call.refuse(404, reason, "there is no such attempt", std::move(extra));
   }
   if (reason == "lease_owner_mismatch") extra["lease_owner"] = detail.fields[1];
   if (reason == "workflow_task_attempt_mismatch") {
@@ -137,19 +135,12 @@ void Door::Impl::refuse_task(Call& call, const absl::Status& status) {
     extra["task_status"] = "leased";
   }
   if (reason == "run_closed") {
-    int status_number = 0;
-    int64_t closed = 0;
-    model::RunState run;
-    if (absl::SimpleAtoi(detail.fields[1], &status_number)) {
-      run.set_status(static_cast<model::Status>(status_number));
+    add_stop(detail, &extra);
+    if (extra.contains("activity_attempt_id")) {
+      reason = text_of(extra, "stop_reason");
+      extra["outcome"] = "ignored";
+      extra["recorded"] = false;
     }
-    const std::string word(status_of(run));
-    extra["stop_reason"] = absl::StrCat("run_", word);
-    extra["cancel_requested"] = word == "cancelled" || word == "terminated";
-    extra["can_continue"] = false;
-    extra["run_status"] = word;
-    extra["run_closed_reason"] = closed_reason(run);
-    if (absl::SimpleAtoi(detail.fields[2], &closed)) extra["run_closed_at"] = format_time(closed);
   }
   call.refuse(409, reason, std::string(status.message()), std::move(extra));
 }
@@ -236,10 +227,7 @@ void Door::Impl::heartbeat_task(CallPtr call) {
       *token, here<shard::TaskLease>([this, call, owner = token->owner, attempt = token->attempt](
                                          absl::StatusOr<shard::TaskLease> lease) {
         if (!lease.ok()) return refuse_task(*call, lease.status());
-        if (const auto task = handed_out_.find(call->arg(0)); task != handed_out_.end()) {
-          const auto receipt = receipts_.find(task->second.receipt);
-          if (receipt != receipts_.end()) receipt->second.expires = lease->expires_ns;
-        }
+        note_lease(call->arg(0), lease->expires_ns);
         call->answer(200, {{"task_id", call->arg(0)},
                            {"lease_owner", owner},
                            {"workflow_task_attempt", attempt},
@@ -249,90 +237,6 @@ void Door::Impl::heartbeat_task(CallPtr call) {
                            {"task_status", "leased"},
                            {"reason", nullptr}});
       }));
-}
-
-namespace {
-
-json::object activity_answer(const Call& call, const char* outcome) {
-  return {
-      {"task_id", call.arg(0)}, {"activity_attempt_id", text_of(call.body, "activity_attempt_id")},
-      {"outcome", outcome},     {"recorded", true},
-      {"reason", nullptr},      {"next_task_id", nullptr}};
-}
-
-}  // namespace
-
-void Door::Impl::complete_activity(CallPtr call) {
-  auto token = leased_token(*call, 'a');
-  if (!token.has_value()) return;
-  const auto result = payload_text(member(call->body, "result"), false);
-  if (!result.ok()) return call->invalid("result", std::string(result.status().message()));
-  shard::CompleteActivity request;
-  request.token = *token;
-  request.identity = token->owner;
-  Members door;
-  door.put("payload_codec", "avro");
-  if (!result->empty()) door.put_raw("result", *result);
-  request.door = door.take();
-  engine_.complete_activity(std::move(request),
-                            here<shard::Done>([this, call](absl::StatusOr<shard::Done> done) {
-                              if (!done.ok()) return refuse_task(*call, done.status());
-                              settle_task(call->arg(0));
-                              call->answer(200, activity_answer(*call, "completed"));
-                            }));
-}
-
-void Door::Impl::fail_activity(CallPtr call) {
-  auto token = leased_token(*call, 'a');
-  if (!token.has_value()) return;
-  const auto failure = object_member(call->body, "failure");
-  if (text_of(failure, "message").empty()) {
-    return call->invalid("failure.message", "failure.message is missing");
-  }
-  shard::FailActivity request;
-  request.token = *token;
-  request.identity = token->owner;
-  request.failure.set_kind(model::Failure::APPLICATION);
-  request.failure.set_type(std::string(absl::StripAsciiWhitespace(text_of(failure, "type"))));
-  request.failure.set_message(text_of(failure, "message"));
-  request.failure.set_non_retryable(is_true(failure, "non_retryable"));
-  request.failure.set_door(failure_members(failure, "activity"));
-  engine_.fail_activity(std::move(request),
-                        here<shard::Done>([this, call](absl::StatusOr<shard::Done> done) {
-                          if (!done.ok()) return refuse_task(*call, done.status());
-                          settle_task(call->arg(0));
-                          call->answer(200, activity_answer(*call, "failed"));
-                        }));
-}
-
-void Door::Impl::heartbeat_activity(CallPtr call) {
-  auto token = leased_token(*call, 'a');
-  if (!token.has_value()) return;
-  shard::HeartbeatActivity request;
-  request.token = *token;
-  if (const auto* details = member(call->body, "details")) {
-    request.details = json::serialize(*details);
-  }
-  engine_.heartbeat_activity(
-      std::move(request),
-      here<shard::HeartbeatResult>(
-          [this, call, owner = token->owner](absl::StatusOr<shard::HeartbeatResult> beat) {
-            if (!beat.ok()) return refuse_task(*call, beat.status());
-            const TimeNs expires = now() + options_.activity_lease;
-            if (const auto task = handed_out_.find(call->arg(0)); task != handed_out_.end()) {
-              const auto receipt = receipts_.find(task->second.receipt);
-              if (receipt != receipts_.end()) receipt->second.expires = expires;
-            }
-            call->answer(200, {{"task_id", call->arg(0)},
-                               {"activity_attempt_id", text_of(call->body, "activity_attempt_id")},
-                               {"lease_owner", owner},
-                               {"cancel_requested", beat->cancel_requested},
-                               {"can_continue", true},
-                               {"reason", nullptr},
-                               {"heartbeat_recorded", true},
-                               {"lease_expires_at", format_time(expires)},
-                               {"last_heartbeat_at", format_time(now())}});
-          }));
 }
 
 }  // namespace fairlead::durable

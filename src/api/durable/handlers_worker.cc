@@ -62,6 +62,7 @@ std::string row_of(const Worker& worker) {
                                       {"activity_types", worker.activity_types},
                                       {"capabilities", worker.capabilities},
                                       {"fingerprints", worker.fingerprints},
+                                      {"validators", worker.validators},
                                       {"workflow_slots", worker.workflow_slots},
                                       {"activity_slots", worker.activity_slots},
                                       {"registered_ns", worker.registered_ns}});
@@ -80,6 +81,7 @@ Worker worker_of(const json::object& row) {
   if (const auto* prints = member(row, "fingerprints"); prints != nullptr && prints->is_object()) {
     worker.fingerprints = prints->as_object();
   }
+  worker.validators = object_member(row, "validators");
   worker.workflow_slots = integer_of(row, "workflow_slots").value_or(worker.workflow_slots);
   worker.activity_slots = integer_of(row, "activity_slots").value_or(worker.activity_slots);
   worker.registered_ns = integer_of(row, "registered_ns").value_or(0);
@@ -88,14 +90,25 @@ Worker worker_of(const json::object& row) {
 
 }  // namespace
 
+// Answers once what was written before is durable.
+Job Door::Impl::once_durable(int status, CallPtr call, json::object answer) {
+  auto done = here<shard::Done>(
+      [status, call, answer = std::move(answer)](absl::StatusOr<shard::Done>) mutable {
+        call->answer(status, std::move(answer));
+      });
+  return [done = std::move(done)]() mutable { done(shard::Done{}); };
+}
+
 void Door::Impl::load_workers() {
-  for (const auto& [key, row] : rows_.load()) {
+  load_builds();
+  for (const auto& [key, row] : rows_.load(shard::WorkerRow::kWorker)) {
     const auto parsed = parse_json(row);
     if (!parsed.has_value() || !parsed->is_object()) continue;
     auto worker = worker_of(parsed->as_object());
     worker.heard_ns = now();
+    has_validators_ = has_validators_ || !worker.validators.empty();
     if (const auto ns = engine_.namespaces().find(namespace_of(key)); ns.ok()) {
-      count_slots(NamespaceNum((*ns)->num()), worker);
+      count_slots(NamespaceNum((*ns)->num()), (*ns)->name(), worker);
     }
     workers_.emplace(key, std::move(worker));
   }
@@ -107,7 +120,7 @@ void Door::Impl::forget_silent_workers() {
       ++at;
       continue;
     }
-    rows_.erase(at->first);
+    rows_.erase(shard::WorkerRow::kWorker, at->first);
     at = workers_.erase(at);
   }
 }
@@ -133,16 +146,20 @@ json::object Door::Impl::worker_record(const std::string& ns, const Worker& work
           {"task_slots", slots_record(worker)},
           {"process_metrics", worker.process_metrics},
           {"heartbeat_interval_seconds", kHeartbeatSeconds},
-          {"status", is_stale ? "stale" : "active"},
+          {"status", is_stale                  ? "stale"
+                     : is_draining(ns, worker) ? "draining"
+                                               : "active"},
           {"last_heartbeat_at", format_time(worker.heard_ns)},
           {"registered_at", format_time(worker.registered_ns)},
           {"updated_at", format_time(worker.heard_ns)}};
 }
 
 // A worker too many for its queue works all the same; only its slots are not shown.
-void Door::Impl::count_slots(NamespaceNum ns, const Worker& worker) {
-  (void)engine_.admission().put_worker(ns, worker.queue, worker.id,
-                                       {worker.workflow_slots, worker.activity_slots});
+void Door::Impl::count_slots(NamespaceNum ns, const std::string& ns_name, const Worker& worker) {
+  auto& desk = engine_.admission();
+  (void)desk.put_worker(ns, worker.queue, worker.id,
+                        {worker.workflow_slots, worker.activity_slots});
+  desk.drain_worker(ns, worker.queue, worker.id, is_draining(ns_name, worker));
 }
 
 void Door::Impl::register_worker(CallPtr call) {
@@ -171,6 +188,11 @@ void Door::Impl::register_worker(CallPtr call) {
   if (const auto* given = member(body, "workflow_definition_fingerprints");
       given != nullptr && given->is_object()) {
     worker.fingerprints = given->as_object();
+  }
+  for (const auto& contract : object_member(body, "workflow_command_contracts")) {
+    if (!contract.value().is_object()) continue;
+    auto judged = list_of(contract.value().as_object(), "update_validators");
+    if (!judged.empty()) worker.validators[contract.key()] = std::move(judged);
   }
   for (auto [name, slots] : {std::pair{"max_concurrent_workflow_tasks", &worker.workflow_slots},
                              std::pair{"max_concurrent_activity_tasks", &worker.activity_slots}}) {
@@ -208,16 +230,13 @@ void Door::Impl::register_worker(CallPtr call) {
                       {"namespace", call->ns->name()},
                       {"task_queue", worker.queue},
                       {"runtime", worker.runtime},
-                      {"status", "active"},
+                      {"status", is_draining(call->ns->name(), worker) ? "draining" : "active"},
                       {"heartbeat_interval_seconds", kHeartbeatSeconds}};
   const std::string row = row_of(worker);
-  count_slots(call->ns_num(), worker);
+  has_validators_ = has_validators_ || !worker.validators.empty();
+  count_slots(call->ns_num(), call->ns->name(), worker);
   workers_[key] = std::move(worker);
-  auto done =
-      here<shard::Done>([call, answer = std::move(answer)](absl::StatusOr<shard::Done>) mutable {
-        call->answer(201, std::move(answer));
-      });
-  rows_.put(key, row, [done = std::move(done)]() mutable { done(shard::Done{}); });
+  rows_.put(shard::WorkerRow::kWorker, key, row, once_durable(201, call, std::move(answer)));
 }
 
 void Door::Impl::heartbeat_worker(CallPtr call) {
@@ -247,36 +266,20 @@ void Door::Impl::deregister_worker(CallPtr call) {
   }
   engine_.admission().remove_worker(call->ns_num(), found->second.queue, found->second.id);
   workers_.erase(found);
-  rows_.erase(key);
   int64_t recovered = 0;
   stop_worker(key, &recovered);
-  call->answer(200, {{"worker_id", call->arg(0)},
-                     {"outcome", "deregistered"},
-                     {"recovered_workflow_task_count", recovered}});
+  json::object answer{{"worker_id", call->arg(0)},
+                      {"outcome", "deregistered"},
+                      {"recovered_workflow_task_count", recovered}};
+  rows_.erase(shard::WorkerRow::kWorker, key, once_durable(200, call, std::move(answer)));
 }
 
 // Ends the worker's polls and gives what it had to others.
 void Door::Impl::stop_worker(const std::string& key, int64_t* recovered) {
-  std::vector<CallPtr> waiting;
+  end_polls(key);
+  lose_validations(key);
   for (auto at = receipts_.begin(); at != receipts_.end();) {
-    if (at->second.worker != key) {
-      ++at;
-      continue;
-    }
-    if (at->second.call != nullptr) {
-      engine_.cancel_poll(at->second.poll);
-      waiting.push_back(std::move(at->second.call));
-    }
-    at = receipts_.erase(at);
-  }
-  for (auto& [queue, polls] : query_polls_) {
-    for (auto& poll : polls) {
-      if (poll.worker == key) waiting.push_back(poll.call);
-    }
-    std::erase_if(polls, [&](const QueryPoll& poll) { return poll.worker == key; });
-  }
-  for (auto& call : waiting) {
-    call->answer(200, {{"task", nullptr}, {"poll_status", "draining"}});
+    at = at->second.worker == key ? receipts_.erase(at) : std::next(at);
   }
   absl::erase_if(handed_out_, [&](const auto& entry) {
     const auto& task = entry.second;
@@ -287,6 +290,31 @@ void Door::Impl::stop_worker(const std::string& key, int64_t* recovered) {
     }
     return true;
   });
+}
+
+// The worker gets no more tasks. What it has stays its own.
+void Door::Impl::end_polls(const std::string& key) {
+  std::vector<CallPtr> waiting;
+  for (auto at = receipts_.begin(); at != receipts_.end();) {
+    if (at->second.worker != key || at->second.call == nullptr) {
+      ++at;
+      continue;
+    }
+    engine_.cancel_poll(at->second.poll);
+    waiting.push_back(std::move(at->second.call));
+    at = receipts_.erase(at);
+  }
+  for (auto* lines : {&query_polls_, &validation_polls_}) {
+    for (auto& [queue, polls] : *lines) {
+      for (auto& poll : polls) {
+        if (poll.worker == key) waiting.push_back(poll.call);
+      }
+      std::erase_if(polls, [&](const QueryPoll& poll) { return poll.worker == key; });
+    }
+  }
+  for (auto& call : waiting) {
+    call->answer(200, {{"task", nullptr}, {"poll_status", "draining"}});
+  }
 }
 
 void Door::Impl::list_workers(CallPtr call) {

@@ -98,4 +98,15 @@ bool is_true(const json::object& object, std::string_view name) {
   return found != nullptr && found->is_bool() && found->as_bool();
 }
 
+bool has_text(const json::array& list, std::string_view text) {
+  return std::any_of(list.begin(), list.end(), [&](const json::value& each) {
+    return each.is_string() && each.as_string() == to_json(text);
+  });
+}
+
+json::object object_member(const json::object& object, std::string_view name) {
+  const auto* found = member(object, name);
+  return found != nullptr && found->is_object() ? found->as_object() : json::object();
+}
+
 }  // namespace fairlead::durable

@@ -60,5 +60,7 @@ std::optional<int64_t> integer_of(const json::object& object, std::string_view n
 bool is_true(const json::object& object, std::string_view name);
 const json::value* member(const json::object& object,
                           std::string_view name);  // null: none, or null
+bool has_text(const json::array& list, std::string_view text);
+json::object object_member(const json::object& object, std::string_view name);  // empty: none
 
 }  // namespace fairlead::durable

@@ -8,7 +8,7 @@
 namespace fairlead::durable {
 
 // What the description of the API says about a route, beside what the route says itself. Schemas
-// and parameters are named; openapi_schemas.cc has them.
+// and parameters are named; openapi_schemas*.cc have them.
 struct RouteDoc {
   std::string_view summary;
   std::string_view body;        // the schema of the request's body; empty: none is read
@@ -32,6 +32,10 @@ class OpenApi {
 
 // "worker", "operator" or "admin" for its letter in a route's roles.
 std::string_view role_name(char role);
+
+// JSON objects of schemas by their names.
+extern const char kOperatorSchemas[];
+extern const char kWorkerSchemas[];
 
 // The components of the document: {"schemas": …, "parameters": …, "securitySchemes": …}
 json::object openapi_components();

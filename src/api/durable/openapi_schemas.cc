@@ -52,6 +52,11 @@ constexpr char kShared[] = R"json({
   "properties": {"priority_key": {"type": ["integer", "null"], "minimum": 1, "maximum": 5},
                  "fairness_key": {"type": ["string", "null"], "maxLength": 64},
                  "fairness_weight": {"type": ["number", "null"], "exclusiveMinimum": 0}}},
+"RetryPolicy": {
+  "type": "object",
+  "properties": {"max_attempts": {"type": "integer", "minimum": 1},
+                 "backoff_seconds": {"type": "array", "items": {"type": "integer", "minimum": 0}},
+                 "non_retryable_error_types": {"$ref": "#/components/schemas/Strings"}}},
 "Event": {
   "type": "object", "required": ["id", "sequence", "event_type", "timestamp", "recorded_at", "payload"],
   "properties": {"id": {"type": "string"}, "sequence": {"type": "integer", "minimum": 1},
@@ -150,6 +155,11 @@ constexpr char kRuns[] = R"json({
   "properties": {"command_sequence": {"type": "integer", "minimum": 1},
                  "command_status": {"const": "accepted"},
                  "outcome": {"enum": ["signal_received", "cancelled", "terminated"]}}},
+"Archived": {
+  "type": "object", "required": ["workflow_id", "run_id", "command_status", "outcome", "archived_at", "reason"],
+  "properties": {"outcome": {"enum": ["archived", "archive_not_needed"]},
+                 "command_status": {"const": "accepted"},
+                 "archived_at": {"$ref": "#/components/schemas/Time"}}},
 "Repaired": {
   "type": "object", "required": ["workflow_id", "run_id", "outcome"],
   "properties": {"outcome": {"enum": ["repair_dispatched", "repair_not_needed"]}}},
@@ -165,273 +175,53 @@ constexpr char kRuns[] = R"json({
                  "wait_for": {"enum": ["accepted", "completed"]},
                  "wait_timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 3600},
                  "request_id": {"type": "string", "maxLength": 255}}},
+"StartActivity": {
+  "type": "object", "required": ["activity_type", "task_queue"],
+  "properties": {
+    "activity_type": {"$ref": "#/components/schemas/Text"},
+    "task_queue": {"$ref": "#/components/schemas/Text"},
+    "activity_id": {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
+    "input": {"$ref": "#/components/schemas/Arguments"},
+    "business_key": {"type": "string", "maxLength": 255},
+    "retry_policy": {"$ref": "#/components/schemas/RetryPolicy"},
+    "start_to_close_timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 315360000},
+    "schedule_to_start_timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 315360000},
+    "schedule_to_close_timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 315360000},
+    "heartbeat_timeout_seconds": {"type": "integer", "minimum": 1, "maximum": 315360000},
+    "priority": {"anyOf": [{"$ref": "#/components/schemas/Priority"}, {"type": "integer"}]}}},
+"ActivityStarted": {
+  "type": "object",
+  "required": ["activity_id", "workflow_run_id", "activity_execution_id", "workflow_type", "activity_type",
+               "task_queue", "namespace", "status", "outcome", "payload_codec", "business_key"],
+  "properties": {"status": {"const": "pending"}, "outcome": {"const": "started_new"}}},
+"Activity": {
+  "type": "object",
+  "required": ["activity_id", "workflow_run_id", "activity_execution_id", "workflow_type", "activity_type",
+               "activity_class", "task_queue", "namespace", "status", "activity_status", "closed_reason",
+               "business_key", "payload_codec", "priority", "started_at", "closed_at", "last_progress_at",
+               "last_heartbeat_at", "schedule_to_start_deadline_at", "schedule_to_close_deadline_at",
+               "attempt_count", "result"],
+  "properties": {
+    "status": {"$ref": "#/components/schemas/RunStatus"},
+    "activity_status": {"enum": ["pending", "running", "completed", "failed", "cancelled"]},
+    "closed_reason": {"type": ["string", "null"]}, "business_key": {"type": ["string", "null"]},
+    "priority": {"$ref": "#/components/schemas/Priority"},
+    "started_at": {"$ref": "#/components/schemas/Time"},
+    "closed_at": {"$ref": "#/components/schemas/TimeOrNull"},
+    "last_heartbeat_at": {"$ref": "#/components/schemas/TimeOrNull"},
+    "attempt_count": {"type": "integer", "minimum": 0},
+    "result": {"$ref": "#/components/schemas/PayloadOrNull"}}},
+"Activities": {
+  "type": "object", "required": ["activities", "activity_count", "next_page_token"],
+  "properties": {"activity_count": {"type": "integer", "minimum": 0},
+                 "next_page_token": {"type": ["string", "null"]},
+                 "activities": {"type": "array", "items": {"$ref": "#/components/schemas/Activity"}}}},
 "UpdateResult": {
   "type": "object",
   "required": ["workflow_id", "run_id", "update_id", "update_name", "update_status", "outcome", "wait_for",
                "wait_timed_out", "wait_timeout_seconds", "result", "result_envelope"],
   "properties": {"update_status": {"enum": ["accepted", "completed"]},
                  "result_envelope": {"$ref": "#/components/schemas/PayloadOrNull"}}}
-})json";
-
-constexpr char kOperators[] = R"json({
-"Worker": {
-  "type": "object",
-  "required": ["worker_id", "namespace", "task_queue", "runtime", "sdk_version", "build_id",
-               "supported_workflow_types", "supported_activity_types", "workflow_definition_fingerprints",
-               "max_concurrent_workflow_tasks", "max_concurrent_activity_tasks", "status",
-               "last_heartbeat_at", "registered_at", "updated_at", "task_slots", "process_metrics",
-               "heartbeat_interval_seconds"],
-  "properties": {"build_id": {"type": ["string", "null"]},
-                 "supported_workflow_types": {"$ref": "#/components/schemas/Strings"},
-                 "supported_activity_types": {"$ref": "#/components/schemas/Strings"},
-                 "workflow_definition_fingerprints": {"type": "object"},
-                 "max_concurrent_workflow_tasks": {"type": "integer", "minimum": 0},
-                 "max_concurrent_activity_tasks": {"type": "integer", "minimum": 0},
-                 "status": {"enum": ["active", "draining", "stale"]},
-                 "task_slots": {
-    "type": "object",
-    "required": ["workflow_available", "workflow_capacity", "activity_available", "activity_capacity",
-                 "session_available", "session_capacity"]},
-                 "last_heartbeat_at": {"$ref": "#/components/schemas/Time"},
-                 "registered_at": {"$ref": "#/components/schemas/Time"}}},
-"Workers": {
-  "type": "object", "required": ["namespace", "stale_after_seconds", "workers"],
-  "properties": {"workers": {"type": "array", "items": {"$ref": "#/components/schemas/Worker"}}}},
-"Deregistered": {
-  "type": "object", "required": ["worker_id", "outcome", "recovered_workflow_task_count"],
-  "properties": {"outcome": {"const": "deregistered"},
-                 "recovered_workflow_task_count": {"type": "integer", "minimum": 0}}},
-"TaskCounts": {
-  "type": "object",
-  "required": ["ready_count", "leased_count", "expired_lease_count", "added_last_minute",
-               "dispatched_last_minute"],
-  "additionalProperties": {"type": "integer", "minimum": 0}},
-"QueueRecord": {
-  "type": "object", "required": ["name", "stats", "admission", "repair"],
-  "properties": {
-    "name": {"type": "string"},
-    "stats": {
-      "type": "object",
-      "required": ["approximate_backlog_count", "approximate_backlog_age", "oldest_ready_task",
-                   "approximate_backlog_age_seconds", "workflow_tasks", "activity_tasks", "pollers",
-                   "tasks_added_last_minute", "tasks_dispatched_last_minute"],
-      "properties": {"approximate_backlog_count": {"type": "integer", "minimum": 0},
-                     "workflow_tasks": {"$ref": "#/components/schemas/TaskCounts"},
-                     "activity_tasks": {"$ref": "#/components/schemas/TaskCounts"},
-                     "pollers": {"type": "object",
-                                 "required": ["active_count", "stale_count", "stale_after_seconds"]}}},
-    "admission": {"type": "object", "required": ["workflow_tasks", "activity_tasks", "query_tasks"]}}},
-"TaskQueues": {
-  "type": "object", "required": ["namespace", "task_queues"],
-  "properties": {"task_queues": {"type": "array", "items": {"$ref": "#/components/schemas/QueueRecord"}}}},
-"TaskQueue": {"allOf": [{"$ref": "#/components/schemas/QueueRecord"}, {
-  "type": "object", "required": ["namespace", "pollers", "current_leases"],
-  "properties": {"current_leases": {"type": "array", "maxItems": 50, "items": {
-    "type": "object",
-    "required": ["task_id", "task_type", "workflow_id", "run_id", "lease_owner", "lease_expires_at",
-                 "is_expired"]}}, "pollers": {"type": "array", "items": {"allOf": [
-    {"$ref": "#/components/schemas/Worker"},
-    {"type": "object", "required": ["is_stale", "heartbeat_expires_at"]}]}}}}]},
-"SearchAttributes": {
-  "type": "object", "required": ["system_attributes", "custom_attributes"],
-  "additionalProperties": {"type": "object", "additionalProperties": {"type": "string"}}},
-"NewSearchAttribute": {
-  "type": "object", "required": ["name", "type"],
-  "properties": {"name": {"type": "string", "pattern": "^[a-zA-Z][a-zA-Z0-9_]{0,127}$"},
-                 "type": {"enum": ["keyword", "text", "int", "double", "bool", "datetime", "keyword_list"]}}},
-"SearchAttributeChange": {
-  "type": "object", "required": ["name", "outcome"],
-  "properties": {"name": {"type": "string"}, "outcome": {"enum": ["created", "deleted"]}}},
-"HistoryBundle": {
-  "type": "object",
-  "required": ["schema", "schema_version", "exported_at", "workflow", "payloads", "history_events", "commands",
-               "signals", "updates", "tasks", "activities", "timers", "failures", "links", "redaction",
-               "codec_schemas", "payload_manifest", "integrity"],
-  "properties": {
-    "schema": {"const": "durable-workflow.v2.history-export"},
-    "workflow": {"type": "object", "required": ["instance_id", "run_id", "workflow_type"]},
-    "history_events": {"type": "array", "items": {
-      "type": "object", "required": ["id", "sequence", "type", "recorded_at", "payload"]}},
-    "integrity": {"type": "object", "required": ["canonicalization", "checksum_algorithm", "checksum"]}}},
-"NewNamespace": {
-  "type": "object", "required": ["name"],
-  "properties": {"name": {"type": "string", "pattern": "^[A-Za-z0-9._-]{1,128}$"},
-                 "description": {"type": ["string", "null"], "maxLength": 1000},
-                 "retention_days": {"type": "integer", "minimum": 1, "maximum": 365}}},
-"NamespaceChange": {
-  "type": "object",
-  "properties": {"description": {"type": ["string", "null"], "maxLength": 1000},
-                 "retention_days": {"type": "integer", "minimum": 1, "maximum": 365}}},
-"Namespace": {
-  "type": "object",
-  "required": ["name", "description", "retention_days", "status", "external_payload_storage", "created_at",
-               "updated_at"],
-  "properties": {"name": {"type": "string"}, "description": {"type": ["string", "null"]},
-                 "retention_days": {"type": "integer"}, "status": {"enum": ["active", "deprecated"]}}},
-"Namespaces": {
-  "type": "object", "required": ["namespaces"],
-  "properties": {"namespaces": {"type": "array", "items": {"$ref": "#/components/schemas/Namespace"}}}}
-})json";
-
-constexpr char kWorkers[] = R"json({
-"Registration": {
-  "type": "object", "required": ["task_queue", "runtime"],
-  "properties": {
-    "worker_id": {"$ref": "#/components/schemas/Text"},
-    "task_queue": {"$ref": "#/components/schemas/Text"},
-    "runtime": {"type": "string", "minLength": 1, "maxLength": 64},
-    "sdk_version": {"type": "string", "maxLength": 64},
-    "build_id": {"type": "string", "maxLength": 255},
-    "supported_workflow_types": {"$ref": "#/components/schemas/Strings"},
-    "supported_activity_types": {"$ref": "#/components/schemas/Strings"},
-    "workflow_definition_fingerprints": {"type": "object", "additionalProperties": {"type": "string"}},
-    "workflow_command_contracts": {"type": "object"},
-    "capabilities": {"$ref": "#/components/schemas/Strings"},
-    "capability_manifest": {"type": "object"},
-    "max_concurrent_workflow_tasks": {"type": "integer", "minimum": 0},
-    "max_concurrent_activity_tasks": {"type": "integer", "minimum": 0},
-    "task_slots": {"type": "object"}, "process_metrics": {"type": "object"}}},
-"Registered": {
-  "type": "object",
-  "required": ["worker_id", "registered", "namespace", "task_queue", "status", "heartbeat_interval_seconds"],
-  "properties": {"registered": {"const": true}, "heartbeat_interval_seconds": {"type": "integer", "minimum": 1}}},
-"WorkerHeartbeat": {
-  "type": "object", "required": ["worker_id"],
-  "properties": {"worker_id": {"$ref": "#/components/schemas/Text"}, "task_slots": {"type": "object"},
-                 "process_metrics": {"type": "object"}}},
-"WorkerAcknowledged": {
-  "type": "object", "required": ["worker_id", "acknowledged", "heartbeat_interval_seconds"],
-  "properties": {"acknowledged": {"const": true}}},
-"Poll": {
-  "type": "object", "required": ["worker_id", "task_queue"],
-  "properties": {
-    "worker_id": {"$ref": "#/components/schemas/Text"},
-    "task_queue": {"$ref": "#/components/schemas/Text"},
-    "poll_request_id": {"type": "string", "maxLength": 255},
-    "timeout_seconds": {"type": "integer", "minimum": 0, "maximum": 60},
-    "history_page_size": {"type": "integer", "minimum": 1, "maximum": 1000},
-    "build_id": {"type": "string", "maxLength": 255}}},
-"PollStatus": {"enum": ["leased", "empty", "throttled", "unavailable", "draining"]},
-"WorkflowTaskPolled": {
-  "type": "object", "required": ["task", "poll_status"],
-  "properties": {"poll_status": {"$ref": "#/components/schemas/PollStatus"}, "task": {"anyOf": [
-    {"type": "null"},
-    {"type": "object",
-     "required": ["task_id", "workflow_id", "run_id", "workflow_type", "workflow_task_attempt",
-                  "payload_codec", "arguments", "history_events", "next_history_page_token",
-                  "total_history_events", "task_queue", "lease_owner", "lease_expires_at"],
-     "properties": {"workflow_task_attempt": {"type": "integer", "minimum": 1},
-                    "arguments": {"$ref": "#/components/schemas/PayloadOrNull"},
-                    "history_events": {"type": "array", "items": {"$ref": "#/components/schemas/Event"}},
-                    "next_history_page_token": {"type": ["string", "null"]},
-                    "lease_expires_at": {"$ref": "#/components/schemas/Time"}}}]}}},
-"ActivityTaskPolled": {
-  "type": "object", "required": ["task", "poll_status"],
-  "properties": {"poll_status": {"$ref": "#/components/schemas/PollStatus"}, "task": {"anyOf": [
-    {"type": "null"},
-    {"type": "object",
-     "required": ["task_id", "workflow_id", "run_id", "activity_execution_id", "activity_attempt_id",
-                  "attempt_number", "activity_type", "payload_codec", "arguments", "retry_policy",
-                  "task_queue", "lease_owner", "lease_expires_at", "priority", "idempotency_key"],
-     "properties": {"attempt_number": {"type": "integer", "minimum": 1},
-                    "arguments": {"$ref": "#/components/schemas/PayloadOrNull"},
-                    "priority": {"$ref": "#/components/schemas/Priority"},
-                    "lease_expires_at": {"$ref": "#/components/schemas/Time"}}}]}}},
-"QueryTaskPolled": {
-  "type": "object", "required": ["task", "poll_status"],
-  "properties": {"poll_status": {"$ref": "#/components/schemas/PollStatus"}, "task": {"anyOf": [
-    {"type": "null"},
-    {"type": "object",
-     "required": ["query_task_id", "query_task_attempt", "workflow_id", "run_id", "workflow_type",
-                  "query_name", "payload_codec", "workflow_arguments", "query_arguments",
-                  "history_events", "task_queue", "lease_owner", "lease_expires_at"]}]}}},
-"Lease": {
-  "type": "object", "required": ["lease_owner", "workflow_task_attempt"],
-  "properties": {"lease_owner": {"$ref": "#/components/schemas/Text"},
-                 "workflow_task_attempt": {"type": "integer", "minimum": 1, "maximum": 2147483647}}},
-"TaskHeartbeat": {"$ref": "#/components/schemas/Lease"},
-"TaskHistory": {"allOf": [{"$ref": "#/components/schemas/Lease"}, {
-  "type": "object", "required": ["next_history_page_token"],
-  "properties": {"next_history_page_token": {"type": "string"},
-                 "history_page_size": {"type": "integer", "minimum": 1, "maximum": 1000}}}]},
-"TaskHistoryPage": {
-  "type": "object",
-  "required": ["task_id", "workflow_task_attempt", "history_events", "next_history_page_token",
-               "total_history_events"],
-  "properties": {"history_events": {"type": "array", "items": {"$ref": "#/components/schemas/Event"}},
-                 "next_history_page_token": {"type": ["string", "null"]}}},
-"TaskCommand": {
-  "type": "object", "required": ["type"],
-  "properties": {
-    "type": {"enum": ["schedule_activity", "start_timer", "start_child_workflow", "open_condition_wait",
-                      "record_side_effect", "record_version_marker", "upsert_search_attributes",
-                      "upsert_memo", "record_local_activity", "complete_update", "fail_update",
-                      "complete_workflow", "fail_workflow", "continue_as_new"]},
-    "activity_type": {"type": "string"}, "workflow_type": {"type": "string"}, "queue": {"type": "string"},
-    "arguments": {"$ref": "#/components/schemas/PayloadOrNull"},
-    "delay_seconds": {"type": "integer", "minimum": 0}, "message": {"type": "string"},
-    "priority": {"$ref": "#/components/schemas/Priority"},
-    "retry_policy": {"type": "object", "properties": {
-      "max_attempts": {"type": "integer", "minimum": 1},
-      "backoff_seconds": {"type": "array", "items": {"type": "integer", "minimum": 0}},
-      "non_retryable_error_types": {"$ref": "#/components/schemas/Strings"}}}}},
-"TaskCompletion": {"allOf": [{"$ref": "#/components/schemas/Lease"}, {
-  "type": "object", "required": ["commands"],
-  "properties": {"commands": {"type": "array", "minItems": 1, "maxItems": 1000,
-                              "items": {"$ref": "#/components/schemas/TaskCommand"}}}}]},
-"TaskCompleted": {
-  "type": "object",
-  "required": ["task_id", "workflow_task_attempt", "outcome", "recorded", "run_id", "run_status",
-               "created_task_ids"],
-  "properties": {"outcome": {"const": "completed"}, "run_status": {"$ref": "#/components/schemas/RunStatus"},
-                 "created_task_ids": {"$ref": "#/components/schemas/Strings"}}},
-"Failure": {
-  "type": "object", "required": ["message"],
-  "properties": {"message": {"type": "string", "minLength": 1}, "type": {"type": "string"},
-                 "reason": {"type": "string"}, "stack_trace": {"type": "string"},
-                 "non_retryable": {"type": "boolean"}}},
-"TaskFailure": {"allOf": [{"$ref": "#/components/schemas/Lease"}, {
-  "type": "object", "required": ["failure"],
-  "properties": {"failure": {"$ref": "#/components/schemas/Failure"}}}]},
-"TaskFailed": {
-  "type": "object", "required": ["task_id", "workflow_task_attempt", "outcome", "recorded", "next_task_id"],
-  "properties": {"outcome": {"enum": ["failed", "waiting_for_history"]},
-                 "next_task_id": {"type": ["string", "null"]}}},
-"TaskRenewed": {
-  "type": "object",
-  "required": ["task_id", "lease_owner", "workflow_task_attempt", "renewed", "lease_expires_at"],
-  "properties": {"renewed": {"const": true}, "lease_expires_at": {"$ref": "#/components/schemas/Time"}}},
-"Attempt": {
-  "type": "object", "required": ["lease_owner", "activity_attempt_id"],
-  "properties": {"lease_owner": {"$ref": "#/components/schemas/Text"},
-                 "activity_attempt_id": {"type": "string", "minLength": 1}}},
-"ActivityCompletion": {"allOf": [{"$ref": "#/components/schemas/Attempt"}, {
-  "type": "object", "properties": {"result": {"$ref": "#/components/schemas/PayloadOrNull"}}}]},
-"ActivityFailure": {"allOf": [{"$ref": "#/components/schemas/Attempt"}, {
-  "type": "object", "required": ["failure"],
-  "properties": {"failure": {"$ref": "#/components/schemas/Failure"}}}]},
-"ActivityHeartbeat": {"allOf": [{"$ref": "#/components/schemas/Attempt"}, {
-  "type": "object", "properties": {"details": {"type": "object"}}}]},
-"ActivityEnded": {
-  "type": "object", "required": ["task_id", "activity_attempt_id", "outcome", "recorded"],
-  "properties": {"outcome": {"enum": ["completed", "failed"]}}},
-"ActivityBeaten": {
-  "type": "object",
-  "required": ["task_id", "activity_attempt_id", "lease_owner", "cancel_requested", "can_continue",
-               "heartbeat_recorded", "lease_expires_at", "last_heartbeat_at"],
-  "properties": {"cancel_requested": {"type": "boolean"}, "can_continue": {"type": "boolean"}}},
-"QueryLease": {
-  "type": "object", "required": ["lease_owner", "query_task_attempt"],
-  "properties": {"lease_owner": {"$ref": "#/components/schemas/Text"},
-                 "query_task_attempt": {"type": "integer", "minimum": 1}}},
-"QueryCompletion": {"allOf": [{"$ref": "#/components/schemas/QueryLease"}, {
-  "type": "object", "properties": {"result_envelope": {"$ref": "#/components/schemas/PayloadOrNull"}}}]},
-"QueryFailure": {"allOf": [{"$ref": "#/components/schemas/QueryLease"}, {
-  "type": "object", "required": ["failure"],
-  "properties": {"failure": {"$ref": "#/components/schemas/Failure"}}}]},
-"QueryEnded": {
-  "type": "object", "required": ["query_task_id", "query_task_attempt", "outcome"],
-  "properties": {"outcome": {"enum": ["completed", "failed"]}}}
 })json";
 
 constexpr char kParameters[] = R"json({
@@ -456,6 +246,10 @@ constexpr char kParameters[] = R"json({
           "description": "A part of the workflow id or of the business key.", "schema": {"type": "string"}},
 "wait_new_event": {"name": "wait_new_event", "in": "query", "required": false,
                    "schema": {"type": "boolean", "default": false}},
+"lease_owner": {"name": "lease_owner", "in": "query", "required": true,
+                "schema": {"$ref": "#/components/schemas/Text"}},
+"query_task_attempt": {"name": "query_task_attempt", "in": "query", "required": true,
+                       "schema": {"type": "integer", "minimum": 1}},
 "task_queue": {"name": "task_queue", "in": "query", "required": false, "schema": {"type": "string"}},
 "worker_status": {"name": "status", "in": "query", "required": false,
                   "schema": {"enum": ["active", "draining", "stale"]}}
@@ -471,8 +265,9 @@ json::object parsed(std::string_view text) {
 
 json::object openapi_components() {
   json::object schemas;
-  for (const std::string_view part : {std::string_view(kShared), std::string_view(kRuns),
-                                      std::string_view(kOperators), std::string_view(kWorkers)}) {
+  for (const std::string_view part :
+       {std::string_view(kShared), std::string_view(kRuns), std::string_view(kOperatorSchemas),
+        std::string_view(kWorkerSchemas)}) {
     for (auto& entry : parsed(part)) schemas[entry.key()] = entry.value();
   }
   return {
