@@ -59,7 +59,8 @@ function(fairlead_room folder)
   foreach(target fl_${name} ${name}_test)
     if(ROOM_PRECOMPILE AND TARGET ${target})
       target_precompile_headers(${target} PRIVATE ${ROOM_PRECOMPILE})
-      # Without the time of the headers in it, ccache can share it between build folders.
+      # Without the time of the headers in it, it comes out the same each time, and ccache finds what was
+      # compiled with it before in a folder of this path. (In another folder it is another one: it holds paths.)
       target_compile_options(${target} PRIVATE -Xclang -fno-pch-timestamp)
     endif()
   endforeach()

@@ -127,6 +127,26 @@ void set_options(Transaction& tx, model::ActivityState& activity,
   offer_activity(tx, activity);
 }
 
+// The run's priority is another one: attempts that wait and take a part of theirs from it go to the
+// end of the line where they belong now.
+void move_heirs(Transaction& tx, const model::Priority& before) {
+  const auto& now = tx.state().priority();
+  for (auto& offer : tx.offers()) {
+    const auto* activity =
+        offer.kind == model::ACTIVITY_TASK ? tx.run().find_activity(offer.scheduled_id) : nullptr;
+    if (activity == nullptr) continue;
+    offer.priority = merge_priority(now, activity->scheduled().priority());
+  }
+  for (auto& [id, activity] : tx.run().activities) {
+    const auto& own = activity.scheduled().priority();
+    if (!activity.has_place() || is_same(merge_priority(before, own), merge_priority(now, own))) {
+      continue;
+    }
+    withdraw(tx, activity);
+    offer_activity(tx, activity);
+  }
+}
+
 void restore_options(Transaction& tx, model::ActivityState& activity) {
   if (!activity.has_original()) return;
   auto original = std::move(*activity.mutable_original());
@@ -233,6 +253,7 @@ model::Priority changed(model::Priority priority, const PriorityChange& change) 
 
 void change_priority(Transaction& tx, const model::Priority& priority, std::string door,
                      std::string envelope) {
+  const auto before = tx.state().priority();
   model::Event event;
   event.set_kind(model::WORKFLOW_OPTIONS_UPDATED);
   event.set_door(std::move(door));
@@ -241,6 +262,7 @@ void change_priority(Transaction& tx, const model::Priority& priority, std::stri
   *tx.state().mutable_priority() = priority;
   tx.record(std::move(event));
   offer_workflow_task_again(tx);
+  move_heirs(tx, before);
 }
 
 }  // namespace fairlead::history

@@ -531,6 +531,32 @@ TEST(RunPriority, ARunWithoutATaskIsNotWoken) {
   EXPECT_EQ(bench.offers[0].priority.priority_key(), 1);
 }
 
+// Whoever makes a workflow urgent means the work that it waits for, too.
+TEST(RunPriority, WaitingActivitiesThatInheritItMove) {
+  auto own = schedule("own");
+  own.mutable_activity_scheduled()->mutable_priority()->set_priority_key(4);
+  Desk desk({schedule("heir"), std::move(own), schedule("taken")});
+  desk.take_activity("taken");
+  give_priority(desk, {.priority_key = 1});
+  ASSERT_EQ(desk.drops.size(), 1u);
+  EXPECT_EQ(desk.drops[0].place.seq(), 1u);
+  ASSERT_EQ(desk.offers.size(), 1u);
+  EXPECT_EQ(desk.offers[0].scheduled_id, desk.activity("heir").scheduled_id());
+  EXPECT_EQ(desk.offers[0].stamp, desk.activity("heir").stamp());
+  EXPECT_EQ(desk.offers[0].priority.priority_key(), 1);
+  desk.settle();
+
+  // A part that both do not say themselves moves both.
+  give_priority(desk, {.fairness_key = "acme"});
+  ASSERT_EQ(desk.offers.size(), 2u);
+  EXPECT_EQ(desk.offers[0].priority.fairness_key(), "acme");
+  EXPECT_EQ(desk.offers[1].priority.priority_key(), 4);
+  EXPECT_EQ(desk.offers[1].priority.fairness_key(), "acme");
+  desk.settle();
+  give_priority(desk, {.fairness_key = "acme"});
+  EXPECT_THAT(desk.offers, IsEmpty()) << "nothing changed: everyone keeps their place";
+}
+
 // Nothing may come between a task's start and its end, and what had to wait brings another task.
 TEST(RunPriority, TheEventWaitsForTheTaskThatAWorkerHas) {
   Bench bench;

@@ -233,6 +233,23 @@ TEST(Reset, OptionsAreChangedAgain) {
   EXPECT_EQ(pair.next.offers[0].priority.priority_key(), 1);
 }
 
+TEST(Reset, ActivitiesBeginAnewWithTheChangedOptions) {
+  Pair pair;
+  pair.base.start();
+  pair.base.take_task();
+  pair.base.complete_task({schedule("a")});
+  pair.base.signal();
+  pair.base.take_task();
+  pair.base.complete_task();
+  const int64_t completed = pair.base.events.back().id();
+  model::Priority urgent;
+  urgent.set_priority_key(1);
+  pair.base.step([&](Transaction& tx) { change_priority(tx, urgent, "door", "envelope"); });
+  pair.reset(completed);
+  ASSERT_EQ(pair.next.offers.size(), 2u);
+  for (const auto& offer : pair.next.offers) EXPECT_EQ(offer.priority.priority_key(), 1);
+}
+
 // A child belongs to the workflow, not to the run that a reset ends.
 TEST(Reset, ChildrenAreKept) {
   Pair pair;

@@ -43,11 +43,14 @@ class Fluid {
         one.served += got;
         one.left -= got;
       }
+      clock_ += part;
       slot -= part * weights;
     }
   }
   // Tasks that the real server owes a key; negative: that it had too many.
   Number lag(size_t key) const { return keys_[key].served - keys_[key].dispatched; }
+  // What a key of weight one that waited all the time would have had.
+  const Number& clock() const { return clock_; }
 
  private:
   // Below this a number that is not exact is zero.
@@ -61,6 +64,7 @@ class Fluid {
     Number dispatched = 0;
   };
   std::vector<Key> keys_;
+  Number clock_ = 0;
 };
 
 using Rational = boost::multiprecision::cpp_rational;

@@ -184,6 +184,8 @@ void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
   const uint64_t seq = place.seq.value();
   reserved_.erase(seq);
   const uint32_t key = get_key(place.key);
+  // Somebody new who may not start at all must not be in the books until that is noticed.
+  if (keys_[key].holds == 0 && is_stopped(keys_[key])) recheck_key(key, now);
   const Member member = get_line(place.level, key);
   auto& owner = level(place.level);
   auto& line = owner.lines[member];

@@ -311,6 +311,7 @@ class TaskQueue {
   void hold(uint32_t key, uint8_t why);
   void release_hold(uint32_t key, uint8_t why);
   bool conforms(const Key& key, TimeNs now) const;
+  bool is_stopped(const Key& key) const;  // by a limit of zero
   void take_tokens(uint32_t key, Weight weight, TimeNs now, Picked* picked);
   void after_start(uint32_t key, TimeNs now);
   void place_arrival(uint32_t key, bool is_throttled, TimeNs now);
@@ -342,6 +343,7 @@ class TaskQueue {
   Settings settings_;
   model::QueueRules rules_;
   bool rules_changed_ = false;
+  bool has_begun_anew_ = false;  // a level, since rows were last taken
   bool state_changed_ = false;
 
   std::vector<std::unique_ptr<Level>> levels_;

@@ -56,6 +56,12 @@ bool TaskQueue::conforms(const Key& key, TimeNs now) const {
   return key.arrival - key_clock_.at(now) <= key_clock_.burst();
 }
 
+bool TaskQueue::is_stopped(const Key& key) const {
+  const auto* rule = rule_of(key);
+  const bool has_own = rule != nullptr && rule->has_per_second();
+  return has_own ? is_zero(rule->per_second()) : key_clock_.is_frozen();
+}
+
 void TaskQueue::take_tokens(uint32_t key, Weight weight, TimeNs now, Picked* picked) {
   auto& entry = keys_[key];
   if (const auto per_second = limit()) {

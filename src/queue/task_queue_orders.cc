@@ -97,7 +97,9 @@ void TaskQueue::find_current_epochs() {
     save_epochs();
   }
   for (uint32_t number = 1; number <= levels(); ++number) {
-    if (has_moved[number - 1]) rebuild(number);
+    if (!has_moved[number - 1]) continue;
+    rebuild(number);
+    has_begun_anew_ = true;
   }
 }
 
@@ -240,7 +242,11 @@ void TaskQueue::load_lease(const std::string& name) {
 void TaskQueue::loaded(TimeNs now) {
   for (const auto& epoch : epochs_) next_seq_ = std::max(next_seq_, epoch.first_seq);
   for (uint32_t key = 0; key < keys_.size(); ++key) recheck_key(key, now);
-  for (auto& owner : levels_) owner->domain.reset(owner->domain.order());
+  // A level may be further than another one: its accounts are of the order in which it was.
+  for (uint32_t number = 1; number <= levels(); ++number) {
+    at_epoch_[number - 1] = first_epoch_of(number - 1);
+    level(number).domain.reset(epochs_[at_epoch_[number - 1]].order);
+  }
   for (const auto& [number, key, saved] : loading_) {
     const Member member = get_line(number, key);
     auto& owner = level(number);
@@ -262,12 +268,15 @@ void TaskQueue::loaded(TimeNs now) {
 }
 
 bool TaskQueue::are_rows_due() const {
-  return std::any_of(levels_.begin(), levels_.end(),
-                     [](const auto& owner) { return owner->domain.is_save_due(); });
+  // What is remembered of an order that has ended must not be taken for the next one's.
+  return has_begun_anew_ || std::any_of(levels_.begin(), levels_.end(), [](const auto& owner) {
+           return owner->domain.is_save_due();
+         });
 }
 
 std::vector<RowChange> TaskQueue::take_rows() {
   std::vector<RowChange> rows;
+  has_begun_anew_ = false;
   for (uint32_t number = 1; number <= levels(); ++number) {
     auto& owner = level(number);
     if (!owner.domain.has_unsaved()) continue;

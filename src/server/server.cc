@@ -151,35 +151,7 @@ absl::Status open_engine(const Config& config, Parts& parts) {
   return parts.node->open();
 }
 
-absl::Status open_doors(const Config& config, Parts& parts) {
-  auto id = cluster_id(*parts.store, parts.random, parts.clock.now());
-  if (!id.ok()) return id.status();
-  api::ServiceOptions service;
-  service.limits = config.limits;
-  service.polls_max = static_cast<int>(config.engine.polls_per_namespace_max);
-  service.seed = parts.random.next();
-  service.cluster_id = *id;
-  service.shards = parts.store->shard_count();
-  service.store_name = "rocksdb";
-  auto addresses = api::CallbackAddresses::parse(config.callbacks.allowed_addresses);
-  if (!addresses.ok()) return addresses.status();
-  service.callback_addresses = std::move(*addresses);
-
-  api::MethodTable methods;
-  api::StreamTable streams;
-  api::register_service(methods, *parts.node, service);
-  api::register_task_queue_service(methods, *parts.node, service);
-  parts.health.add_to(&methods, &streams);
-  api::add_reflection({kWorkflowService, kOperatorService, api::kTaskQueueService}, &streams);
-
-  api::GrpcOptions grpc;
-  grpc.bind_address = config.server.bind;
-  grpc.port = config.server.grpc_port;
-  grpc.refusals = &parts.refusals;
-  auto transport = api::GrpcTransport::start(grpc, std::move(methods), std::move(streams));
-  if (!transport.ok()) return transport.status();
-  parts.grpc = std::move(*transport);
-
+absl::Status open_http(const Config& config, Parts& parts) {
   parts.metrics = std::make_shared<ServerMetrics>(parts.node.get(), parts.commits.get(),
                                                   &parts.refusals, &parts.clock);
   HttpRoutes routes;
@@ -210,6 +182,44 @@ absl::Status open_doors(const Config& config, Parts& parts) {
   return absl::OkStatus();
 }
 
+absl::Status open_grpc(const Config& config, Parts& parts) {
+  auto id = cluster_id(*parts.store, parts.random, parts.clock.now());
+  if (!id.ok()) return id.status();
+  api::ServiceOptions service;
+  service.limits = config.limits;
+  service.polls_max = static_cast<int>(config.engine.polls_per_namespace_max);
+  service.seed = parts.random.next();
+  service.cluster_id = *id;
+  service.shards = parts.store->shard_count();
+  service.store_name = "rocksdb";
+  auto addresses = api::CallbackAddresses::parse(config.callbacks.allowed_addresses);
+  if (!addresses.ok()) return addresses.status();
+  service.callback_addresses = std::move(*addresses);
+
+  api::MethodTable methods;
+  api::StreamTable streams;
+  api::register_service(methods, *parts.node, service);
+  api::register_task_queue_service(methods, *parts.node, service);
+  parts.health.add_to(&methods, &streams);
+  api::add_reflection({kWorkflowService, kOperatorService, api::kTaskQueueService}, &streams);
+
+  api::GrpcOptions grpc;
+  grpc.bind_address = config.server.bind;
+  grpc.port = config.server.grpc_port;
+  grpc.refusals = &parts.refusals;
+  auto transport = api::GrpcTransport::start(grpc, std::move(methods), std::move(streams));
+  if (!transport.ok()) return transport.status();
+  parts.grpc = std::move(*transport);
+  return absl::OkStatus();
+}
+
+// Whoever finds the gRPC port open finds the HTTP port open, too; that one says by itself whether
+// the server is ready.
+absl::Status open_doors(const Config& config, Parts& parts) {
+  if (absl::Status status = open_http(config, parts); !status.ok()) return status;
+  return open_grpc(config, parts);
+}
+
 // Budgets and what holds for queues change while the server runs; everything else waits for a
 // restart. A mistake changes nothing.
 void reload(const ReadConfig& read_again, Parts& parts) {
@@ -223,6 +233,7 @@ void reload(const ReadConfig& read_again, Parts& parts) {
   spdlog::info("[admission], [queues] and [matching] were read again");
 }
 
+// Also of a server that could not open all its doors.
 void close_server(Parts& parts) {
   parts.health.set_serving(false);
   // Polls are answered first, so that workers learn at once and no task is given to them any more;
@@ -231,8 +242,8 @@ void close_server(Parts& parts) {
   parts.durable->close();
   parts.node->close([&closed] { closed.set_value(); });
   closed.get_future().wait();
-  parts.grpc->shutdown(kStopGrace);
-  parts.http->stop(kStopGrace);
+  if (parts.grpc != nullptr) parts.grpc->shutdown(kStopGrace);
+  if (parts.http != nullptr) parts.http->stop(kStopGrace);
   // What the door still has in hand is done with the engine before that goes; answers that come
   // later find nobody.
   parts.durable.reset();
@@ -261,8 +272,7 @@ int run_server(const Config& config, const ReadConfig& read_again) {
   }
   if (const auto status = open_doors(config, parts); !status.ok()) {
     spdlog::critical("{}", std::string(status.message()));
-    parts.caller->stop();
-    parts.executors.clear();
+    close_server(parts);
     return 1;
   }
   parts.health.set_serving(true);

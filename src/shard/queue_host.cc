@@ -15,6 +15,8 @@ constexpr DurationNs kGoodbye = 30 * kSecond;
 constexpr DurationNs kQueueIdle = 5 * kMinute;
 // Without a poll for this long a queue has no worker.
 constexpr DurationNs kNoPoller = kMinute;
+// Whoever asks a workflow something while nobody polls is told so, after this long.
+constexpr DurationNs kPollerSeen = 20 * kSecond;
 // A limit that no worker has asked for lately is none.
 constexpr DurationNs kWorkerLimit = 60 * kSecond;
 constexpr DurationNs kPollerHistory = 5 * kMinute;
@@ -429,6 +431,10 @@ void QueueHost::withdraw_query(const QueueAddress& queue, const std::string& id)
   queries.erase(std::remove_if(queries.begin(), queries.end(),
                                [&](const WaitingQuery& waiting) { return waiting.query.id == id; }),
                 queries.end());
+}
+
+bool QueueHost::was_polled_lately(const QueueAddress& queue) {
+  return has_poll(queue) || line(queue).last_poll + kPollerSeen > env_.clock->now();
 }
 
 void QueueHost::shut_down_worker(const ShutdownWorkerRequest& request) {

@@ -108,6 +108,8 @@ class QueueHost {
   // Dead: nobody polls the sticky queue. Full: as many wait as may.
   QueryOffer offer_query(const QueueAddress& queue, DirectQuery query);
   void withdraw_query(const QueueAddress& queue, const std::string& id);
+  // A worker waits for something to do on this normal queue, or has done so a little while ago.
+  bool was_polled_lately(const QueueAddress& queue);
 
   void poll(PollPtr poll);
   void cancel_poll(uint64_t number);

@@ -178,6 +178,7 @@ class Shard {
     Reply<QueryResult> reply;
     Alarms::Handle deadline{};
     Alarms::Handle sticky_deadline{};
+    Alarms::Handle last_call{};            // a moment before the deadline
     std::optional<QueueAddress> waits_in;  // as a direct query
   };
 
@@ -274,6 +275,8 @@ class Shard {
   void wake_waiters(Step& step, RunEntry& entry);
 
   // Queries.
+  // Its deadline is near, and it may wait where nobody polls.
+  void last_call(const std::string& id);
   void route_query(RunEntry& entry, const std::string& id, bool may_use_sticky);
   void finish_query(const std::string& id, absl::StatusOr<QueryResult> result);
   void finish_queries(std::vector<std::pair<std::string, QueryAnswer>> answers);

@@ -14,6 +14,8 @@ namespace {
 
 constexpr size_t kAttachedQueriesMax = 100;
 constexpr int32_t kFailingAttempt = 3;
+// So long before the deadline whoever asks is told that nobody is there, and still hears it.
+constexpr DurationNs kLastCall = kSecond;
 
 bool is_rejected(const model::RunState& run, QueryReject condition) {
   if (run.status() == model::RUNNING) return false;
@@ -80,6 +82,7 @@ void Shard::query_workflow(QueryRequest request, Reply<QueryResult> reply) {
           finish_query(
               id, absl::DeadlineExceededError("no worker answered the query before its deadline"));
         });
+        query.last_call = alarms_.set(request.deadline - kLastCall, [this, id] { last_call(id); });
         if (is_direct) {
           route_query(entry, id, true);
         } else {
@@ -137,6 +140,19 @@ void Shard::route_query(RunEntry& entry, const std::string& id, bool may_use_sti
     owner.run_on(home, [id, key](Shard& shard) {
       shard.with_entry(
           key, [&shard, id](RunEntry& again) { shard.route_query(again, id, false); }, [] {});
+    });
+  });
+}
+
+void Shard::last_call(const std::string& id) {
+  const auto found = queries_.find(id);
+  if (found == queries_.end() || !found->second.waits_in.has_value()) return;
+  const auto queue = found->second.waits_in->normal_queue();
+  run_on(owner_of(queue), [queue, id, home = id_](Shard& owner) {
+    if (owner.queues_.was_polled_lately(queue)) return;
+    owner.run_on(home, [id](Shard& shard) {
+      shard.finish_query(id, errors::failed_precondition(
+                                 "no poller seen for task queue recently, worker may be down"));
     });
   });
 }
@@ -208,6 +224,7 @@ void Shard::finish_query(const std::string& id, absl::StatusOr<QueryResult> resu
   queries_.erase(found);
   alarms_.cancel(query.deadline);
   alarms_.cancel(query.sticky_deadline);
+  alarms_.cancel(query.last_call);
   if (query.waits_in.has_value()) {
     run_on(owner_of(*query.waits_in), [queue = *query.waits_in, id](Shard& shard) {
       shard.queues_.withdraw_query(queue, id);

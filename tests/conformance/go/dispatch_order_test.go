@@ -133,6 +133,34 @@ func activityTurns(s stage, lists ...list) []string {
 	return finish(s, runs, turns)
 }
 
+// childTurns lets workflows start children that nobody works for yet, then one worker takes them one by one. Each child
+// is started by itself, so siblings of one tenant may wait in any order.
+func childTurns(s stage, lists ...list) []string {
+	s.Helper()
+	defer s.work(func(w worker.Worker) { w.RegisterWorkflow(app.SendVisitors) })()
+	queue := s.name + "-visitors"
+	var runs []client.WorkflowRun
+	for number, list := range lists {
+		options := client.StartWorkflowOptions{
+			ID:        fmt.Sprint(s.name, "-", number),
+			TaskQueue: s.name,
+			Priority:  list.priority,
+		}
+		runs = append(runs, s.startWith(options, app.SendVisitors, queue, list.errands))
+	}
+	for number, run := range runs {
+		s.until("all children wait", func() bool {
+			return count(s.eventNames(run), "ChildWorkflowExecutionStarted") == len(lists[number].errands)
+		})
+	}
+	turns := app.NewTurns()
+	defer workOneByOne(s, queue, func(w worker.Worker) {
+		w.RegisterWorkflow(app.VisitOnce)
+		w.RegisterActivity(turns)
+	})()
+	return finish(s, runs, turns)
+}
+
 func TestUrgentWorkflowsGoFirstAndThreeIsTheDefault(t *testing.T) {
 	s := newStage(t)
 	taken := workflowTurns(s, slices.Concat(
@@ -189,5 +217,36 @@ func TestActivitiesTakeThePlaceInTheOrderOfTheirWorkflows(t *testing.T) {
 	)
 	equal(s, taken[0], "urgent 1")
 	checkShares(s, taken[1:16], map[string]int{"acme": 3, "bolt": 2})
+	equal(s, taken[16:], []string{"batch 1"})
+}
+
+func TestChildrenGoByLevelAndShareALevelByWeight(t *testing.T) {
+	s := newStage(t)
+	taken := childTurns(s, list{errands: slices.Concat(
+		errands("batch", 2, temporal.Priority{PriorityKey: 5, FairnessKey: "premium-tier", FairnessWeight: 5}),
+		tiers,
+		errands("urgent", 2, temporal.Priority{PriorityKey: 1, FairnessKey: "free-tier", FairnessWeight: 2}),
+	)})
+	equal(s, len(taken), len(tiers)+4)
+	checkShares(s, taken[:2], map[string]int{"urgent": 2})
+	for first := 2; first < 32; first += 10 {
+		checkShares(s, taken[first:first+10], map[string]int{"premium": 5, "basic": 3, "free": 2})
+	}
+	checkShares(s, taken[32:], map[string]int{"batch": 2})
+}
+
+func TestChildrenTakeThePlaceInTheOrderOfTheirParents(t *testing.T) {
+	s := newStage(t)
+	taken := childTurns(s,
+		list{temporal.Priority{PriorityKey: 5}, errands("batch", 1, temporal.Priority{})},
+		list{temporal.Priority{FairnessKey: "acme", FairnessWeight: 3}, errands("acme", 9, temporal.Priority{})},
+		// A key of their own, and the weight of their parent.
+		list{temporal.Priority{FairnessWeight: 2}, errands("bolt", 6, temporal.Priority{FairnessKey: "bolt"})},
+		list{temporal.Priority{PriorityKey: 1}, errands("urgent", 1, temporal.Priority{})},
+	)
+	equal(s, taken[0], "urgent 1")
+	for first := 1; first < 16; first += 5 {
+		checkShares(s, taken[first:first+5], map[string]int{"acme": 3, "bolt": 2})
+	}
 	equal(s, taken[16:], []string{"batch 1"})
 }

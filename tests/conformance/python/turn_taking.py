@@ -9,7 +9,7 @@ from typing import Awaitable, Callable
 from temporalio.client import WorkflowHandle
 from temporalio.common import Priority
 
-from app.turns import Errand, RunErrands, Turns, VisitOnce
+from app.turns import Errand, RunErrands, SendVisitors, Turns, VisitOnce
 from queues import ACTIVITY, WORKFLOW, until_waiting
 from support import Stage
 
@@ -76,7 +76,7 @@ async def workflow_turns(stage: Stage, guests: list[Errand]) -> list[str]:
 
 
 def counter_of(stage: Stage) -> Stage:
-    """Where activities wait apart from the workflows that schedule them."""
+    """Where what workflows ask for waits apart from them."""
     return Stage(stage.client, f"{stage.name}-counter")
 
 
@@ -104,6 +104,35 @@ async def activity_turns(
         if meanwhile:
             await meanwhile()
         async with counter.worker(activities=[turns.take_turn], **ONE_BY_ONE):
+            for handle in handles:
+                await handle.result()
+    assert len(turns.taken) == total
+    return turns.taken
+
+
+async def child_turns(stage: Stage, *plans: Plan) -> list[str]:
+    """Lets workflows start children that nobody works for yet; then one worker takes them.
+
+    Each child is started by itself, so siblings of one tenant may wait in any order.
+    """
+    counter = counter_of(stage)
+    turns = Turns()
+    async with stage.worker(SendVisitors):
+        handles: list[WorkflowHandle] = []
+        for number, plan in enumerate(plans):
+            handle = await stage.start(
+                SendVisitors.run,
+                counter.name,
+                plan.errands,
+                id=f"{stage.workflow_id}-{number}",
+                priority=plan.priority,
+            )
+            handles.append(handle)
+        total = sum(len(plan.errands) for plan in plans)
+        await until_waiting(counter, WORKFLOW, total)
+        async with counter.worker(
+            VisitOnce, activities=[turns.take_turn], **ONE_BY_ONE
+        ):
             for handle in handles:
                 await handle.result()
     assert len(turns.taken) == total

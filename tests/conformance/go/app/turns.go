@@ -53,3 +53,21 @@ func RunErrands(ctx workflow.Context, taskQueue string, errands []Errand) error 
 	}
 	return nil
 }
+
+// SendVisitors starts all errands at once, as children on another queue.
+func SendVisitors(ctx workflow.Context, taskQueue string, errands []Errand) error {
+	var underWay []workflow.Future
+	for _, errand := range errands {
+		childCtx := withChild(ctx, errand.Name, workflow.ChildWorkflowOptions{
+			TaskQueue: taskQueue,
+			Priority:  errand.Priority,
+		})
+		underWay = append(underWay, workflow.ExecuteChildWorkflow(childCtx, VisitOnce, errand.Name))
+	}
+	for _, child := range underWay {
+		if err := child.Get(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}

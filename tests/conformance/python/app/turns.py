@@ -57,3 +57,22 @@ class RunErrands:
             for errand in errands
         ]
         await asyncio.gather(*under_way)
+
+
+@workflow.defn
+class SendVisitors:
+    """Starts all errands at once, as children on another queue."""
+
+    @workflow.run
+    async def run(self, task_queue: str, errands: list[Errand]) -> None:
+        under_way = [
+            workflow.execute_child_workflow(
+                VisitOnce.run,
+                errand.name,
+                id=f"{workflow.info().workflow_id} {errand.name}",
+                task_queue=task_queue,
+                priority=errand.priority,
+            )
+            for errand in errands
+        ]
+        await asyncio.gather(*under_way)

@@ -9,6 +9,7 @@ from turn_taking import (
     activity_turns,
     assert_first_come_first_served,
     assert_shares,
+    child_turns,
     counter_of,
     errands,
     workflow_turns,
@@ -85,6 +86,36 @@ async def test_activities_take_the_place_in_the_order_of_their_workflows(stage: 
     )
     assert taken[0] == "urgent 1"
     assert_shares(taken[1:-1], {"acme": 3, "bolt": 2})
+    assert taken[-1] == "batch 1"
+
+
+async def test_children_go_by_level_and_share_a_level_by_weight(stage: Stage):
+    premium = {"fairness_key": "premium-tier", "fairness_weight": 5.0}
+    free = {"fairness_key": "free-tier", "fairness_weight": 2.0}
+    plan = [
+        *errands("batch", 2, priority_key=5, **premium),
+        *TIERS,
+        *errands("urgent", 2, priority_key=1, **free),
+    ]
+    taken = await child_turns(stage, Plan(plan))
+    assert_shares(taken[:2], {"urgent": 2})
+    for first in range(2, 32, 10):
+        assert_shares(taken[first : first + 10], TIER_SHARES)
+    assert_shares(taken[-2:], {"batch": 2})
+
+
+async def test_children_take_the_place_in_the_order_of_their_parents(stage: Stage):
+    taken = await child_turns(
+        stage,
+        Plan(errands("batch", 1), Priority(priority_key=5)),
+        Plan(errands("acme", 9), Priority(fairness_key="acme", fairness_weight=3.0)),
+        # A key of their own, and the weight of their parent.
+        Plan(errands("bolt", 6, fairness_key="bolt"), Priority(fairness_weight=2.0)),
+        Plan(errands("urgent", 1), Priority(priority_key=1)),
+    )
+    assert taken[0] == "urgent 1"
+    for first in range(1, 16, 5):
+        assert_shares(taken[first : first + 5], {"acme": 3, "bolt": 2})
     assert taken[-1] == "batch 1"
 
 

@@ -10,7 +10,7 @@ from app.message_workflows import FixedGreeting, Sleep
 from app.turns import Turns, VisitOnce
 from operator_desk import OperatorDesk
 from support import Stage, event_names, events, until
-from turn_taking import ONE_BY_ONE
+from turn_taking import ONE_BY_ONE, Plan, activity_turns, errands
 
 
 # Made against 1.32.1: the server inside the CLI that we pin knows no priority here.
@@ -58,6 +58,22 @@ async def test_a_new_priority_moves_the_workflow_task_that_waits(stage: Stage):
         for handle in handles:
             await handle.result()
     assert turns.taken == ["second", "first"]
+
+
+async def test_a_new_priority_moves_the_activities_that_wait_and_inherit_it(
+    stage: Stage,
+):
+    async def hurry() -> None:
+        urgent = WorkflowExecutionOptions(priority=Priority(priority_key=1))
+        handle = stage.client.get_workflow_handle(f"{stage.workflow_id}-1")
+        desk = OperatorDesk(stage.client, handle)
+        await desk.update_workflow(["priority.priority_key"], urgent)
+
+    mixed = [*errands("heir", 2), *errands("own", 1, priority_key=4)]
+    taken = await activity_turns(
+        stage, Plan(errands("other", 2)), Plan(mixed), meanwhile=hurry
+    )
+    assert taken == ["heir 1", "heir 2", "other 1", "other 2", "own 1"]
 
 
 async def test_options_that_are_none_are_refused(stage: Stage):

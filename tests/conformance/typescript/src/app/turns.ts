@@ -1,6 +1,6 @@
 // Workflows that tell in which order they, or their activities, got their turn.
 import { Priority } from '@temporalio/common';
-import { proxyActivities, proxyLocalActivities } from '@temporalio/workflow';
+import { executeChild, proxyActivities, proxyLocalActivities, workflowInfo } from '@temporalio/workflow';
 import type { turns } from './activities';
 
 type TurnActivities = ReturnType<typeof turns>['activities'];
@@ -20,6 +20,15 @@ export async function runErrands(taskQueue: string, errands: Errand[]): Promise<
   const underWay = errands.map(({ name, priority }) => {
     const options = { taskQueue, startToCloseTimeout: '1 minute', priority } as const;
     return proxyActivities<TurnActivities>(options).takeTurn(name);
+  });
+  await Promise.all(underWay);
+}
+
+/** Starts all errands at once, as children on another queue. */
+export async function sendVisitors(taskQueue: string, errands: Errand[]): Promise<void> {
+  const underWay = errands.map(({ name, priority }) => {
+    const workflowId = `${workflowInfo().workflowId} ${name}`;
+    return executeChild(visitOnce, { workflowId, taskQueue, args: [name], priority });
   });
   await Promise.all(underWay);
 }

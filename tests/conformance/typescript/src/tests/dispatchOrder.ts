@@ -4,8 +4,8 @@ import { WorkflowHandle } from '@temporalio/client';
 import { Priority } from '@temporalio/common';
 import { WorkerOptions } from '@temporalio/worker';
 import { turns } from '../app/activities';
-import { Errand, runErrands, visitOnce } from '../app/turns';
-import { scenario, Stage, untilEvent } from './support';
+import { Errand, runErrands, sendVisitors, visitOnce } from '../app/turns';
+import { eventNames, scenario, Stage, until, untilEvent } from './support';
 
 // With one slot a worker asks for its next task when it is done with the last one, so the order of its
 // turns is the order in which tasks were handed out. (A worker that caches workflows would poll a queue of
@@ -84,6 +84,34 @@ async function activityTurns(
   return taken;
 }
 
+/**
+ * Lets workflows start children that nobody works for yet, then one worker takes them one by one. Each child
+ * is started by itself, so siblings of one tenant may wait in any order.
+ */
+async function childTurns(
+  stage: Stage,
+  ...plans: { priority?: Priority; errands: Errand[] }[]
+): Promise<string[]> {
+  const taskQueue = `${stage.name}-visitors`;
+  const { taken, activities } = turns();
+  await stage.withWorker(async () => {
+    const handles: WorkflowHandle[] = [];
+    for (const [number, { priority, errands }] of plans.entries()) {
+      const workflowId = `${stage.name}-${number}`;
+      handles.push(await stage.start(sendVisitors, { workflowId, args: [taskQueue, errands], priority }));
+    }
+    for (const [number, handle] of handles.entries())
+      await until('all children wait', async () => {
+        const names = await eventNames(handle);
+        const waiting = names.filter((name) => name === 'CHILD_WORKFLOW_EXECUTION_STARTED');
+        return waiting.length === plans[number].errands.length;
+      });
+    const finish = () => Promise.all(handles.map((handle) => handle.result()));
+    await stage.withWorker(finish, { ...oneByOne, taskQueue, activities });
+  });
+  return taken;
+}
+
 scenario('urgent workflows go first and three is the default', async (stage) => {
   const taken = await workflowTurns(stage, [
     ...errands('batch', 2, { priorityKey: 5 }),
@@ -137,5 +165,33 @@ scenario('activities take the place in the order of their workflows', async (sta
   assert.equal(taken.length, 17);
   assert.equal(taken[0], 'urgent 1');
   assertShares(taken.slice(1, -1), { acme: 3, bolt: 2 });
+  assert.equal(taken.at(-1), 'batch 1');
+});
+
+scenario('children go by level and share a level by weight', async (stage) => {
+  const all = [
+    ...errands('batch', 2, { priorityKey: 5, fairnessKey: 'premium-tier', fairnessWeight: 5 }),
+    ...tiers,
+    ...errands('urgent', 2, { priorityKey: 1, fairnessKey: 'free-tier', fairnessWeight: 2 }),
+  ];
+  const taken = await childTurns(stage, { errands: all });
+  assert.equal(taken.length, all.length);
+  assertShares(taken.slice(0, 2), { urgent: 2 });
+  for (let first = 2; first < 32; first += 10) assertShares(taken.slice(first, first + 10), tierShares);
+  assertShares(taken.slice(-2), { batch: 2 });
+});
+
+scenario('children take the place in the order of their parents', async (stage) => {
+  const taken = await childTurns(
+    stage,
+    { priority: { priorityKey: 5 }, errands: errands('batch', 1) },
+    { priority: { fairnessKey: 'acme', fairnessWeight: 3 }, errands: errands('acme', 9) },
+    // A key of their own, and the weight of their parent.
+    { priority: { fairnessWeight: 2 }, errands: errands('bolt', 6, { fairnessKey: 'bolt' }) },
+    { priority: { priorityKey: 1 }, errands: errands('urgent', 1) },
+  );
+  assert.equal(taken.length, 17);
+  assert.equal(taken[0], 'urgent 1');
+  for (let first = 1; first < 16; first += 5) assertShares(taken.slice(first, first + 5), { acme: 3, bolt: 2 });
   assert.equal(taken.at(-1), 'batch 1');
 });

@@ -4,6 +4,7 @@ import conformance.app.Turns.Errand;
 import io.temporal.activity.ActivityOptions;
 import io.temporal.activity.LocalActivityOptions;
 import io.temporal.workflow.Async;
+import io.temporal.workflow.ChildWorkflowOptions;
 import io.temporal.workflow.Promise;
 import io.temporal.workflow.Workflow;
 import io.temporal.workflow.WorkflowInterface;
@@ -53,6 +54,32 @@ public final class TurnWorkflows {
               .build();
       var turns = Workflow.newActivityStub(Turns.class, options);
       return Async.procedure(turns::takeTurn, errand.name());
+    }
+  }
+
+  /** Starts all errands at once, as children on another queue. */
+  @WorkflowInterface
+  public interface SendVisitors {
+    @WorkflowMethod
+    void run(String taskQueue, Errand[] errands);
+  }
+
+  public static final class SendVisitorsImpl implements SendVisitors {
+    @Override
+    public void run(String taskQueue, Errand[] errands) {
+      var underWay = Arrays.stream(errands).map(errand -> start(taskQueue, errand)).toList();
+      Promise.allOf(underWay).get();
+    }
+
+    private static Promise<Void> start(String taskQueue, Errand errand) {
+      var options =
+          ChildWorkflowOptions.newBuilder()
+              .setWorkflowId(Workflow.getInfo().getWorkflowId() + " " + errand.name())
+              .setTaskQueue(taskQueue)
+              .setPriority(errand.priority())
+              .build();
+      var visitor = Workflow.newChildWorkflowStub(VisitOnce.class, options);
+      return Async.procedure(visitor::run, errand.name());
     }
   }
 

@@ -3,6 +3,7 @@ package conformance.tests;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import conformance.app.TurnWorkflows.RunErrands;
+import conformance.app.TurnWorkflows.SendVisitors;
 import conformance.app.TurnWorkflows.VisitOnce;
 import conformance.app.TurnWorkflows.VisitOnceImpl;
 import conformance.app.Turns;
@@ -11,6 +12,7 @@ import io.temporal.client.WorkflowStub;
 import io.temporal.common.Priority;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -116,6 +118,39 @@ class DispatchOrderTests {
     return turns.taken;
   }
 
+  /**
+   * Lets workflows start children that nobody works for yet; then one worker takes them. Each child
+   * is started by itself, so siblings of one tenant may wait in any order.
+   */
+  private List<String> childTurns(Plan... plans) throws InterruptedException {
+    var queue = stage.name + "-visitors";
+    try (var planner = stage.worker()) {
+      var runs = new ArrayList<WorkflowStub>();
+      for (var plan : plans) {
+        var options =
+            stage
+                .options()
+                .setWorkflowId(stage.name + "-" + runs.size())
+                .setPriority(plan.priority().build());
+        runs.add(stage.start(options, SendVisitors.class, queue, plan.errands()));
+      }
+      for (int i = 0; i < plans.length; i++) {
+        var run = runs.get(i);
+        int children = plans[i].errands().size();
+        stage.until(
+            "all children wait",
+            () ->
+                Collections.frequency(
+                        stage.eventNames(run), "CHILD_WORKFLOW_EXECUTION_STARTED")
+                    == children);
+      }
+      try (var worker = stage.oneByOne(queue, turns, VisitOnceImpl.class)) {
+        runs.forEach(run -> run.getResult(Void.class));
+      }
+    }
+    return turns.taken;
+  }
+
   @Test
   void urgentWorkflowsGoFirstAndThreeIsTheDefault() {
     var taken =
@@ -181,6 +216,42 @@ class DispatchOrderTests {
     assertEquals(17, taken.size());
     assertEquals("urgent 1", taken.get(0));
     assertShares(Map.of("acme", 3, "bolt", 2), taken.subList(1, 16));
+    assertEquals("batch 1", taken.get(16));
+  }
+
+  @Test
+  void childrenGoByLevelAndShareALevelByWeight() throws InterruptedException {
+    var errands =
+        join(
+            errands("batch", 2, 5, "premium-tier", 5),
+            TIERS,
+            errands("urgent", 2, 1, "free-tier", 2));
+    var taken = childTurns(new Plan(Priority.newBuilder(), errands));
+    assertEquals(TIERS.size() + 4, taken.size());
+    assertShares(Map.of("urgent", 2), taken.subList(0, 2));
+    for (int first = 2; first < 32; first += 10) {
+      assertShares(TIER_SHARES, taken.subList(first, first + 10));
+    }
+    assertShares(Map.of("batch", 2), taken.subList(32, 34));
+  }
+
+  @Test
+  void childrenTakeThePlaceInTheOrderOfTheirParents() throws InterruptedException {
+    var taken =
+        childTurns(
+            new Plan(Priority.newBuilder().setPriorityKey(5), errands("batch", 1, 0)),
+            new Plan(
+                Priority.newBuilder().setFairnessKey("acme").setFairnessWeight(3),
+                errands("acme", 9, 0)),
+            // A key of their own, and the weight of their parent.
+            new Plan(
+                Priority.newBuilder().setFairnessWeight(2), errands("bolt", 6, 0, "bolt", 0)),
+            new Plan(Priority.newBuilder().setPriorityKey(1), errands("urgent", 1, 0)));
+    assertEquals(17, taken.size());
+    assertEquals("urgent 1", taken.get(0));
+    for (int first = 1; first < 16; first += 5) {
+      assertShares(Map.of("acme", 3, "bolt", 2), taken.subList(first, first + 5));
+    }
     assertEquals("batch 1", taken.get(16));
   }
 }

@@ -51,6 +51,7 @@ final class Stage {
     ChildWorkflows.WriteToNeighbourImpl.class,
     ChildWorkflows.CancelNeighbourImpl.class,
     TurnWorkflows.RunErrandsImpl.class,
+    TurnWorkflows.SendVisitorsImpl.class,
     MessageWorkflows.InboxImpl.class,
     MessageWorkflows.NapImpl.class,
     MessageWorkflows.SleepUntilWokenImpl.class,
