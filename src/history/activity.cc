@@ -106,8 +106,7 @@ void retry_later(Transaction& tx, model::ActivityState& activity, DurationNs int
   activity.set_started_ns(0);
   activity.clear_started_identity();
   activity.clear_request_id();
-  activity.set_heartbeat_ns(0);
-  if (activity.reset_heartbeat()) activity.clear_heartbeat_details();
+  if (activity.reset_heartbeat()) forget_heartbeat(activity);
   activity.set_reset(false);
   activity.set_reset_heartbeat(false);
   activity.set_backing_off(true);
@@ -115,6 +114,12 @@ void retry_later(Transaction& tx, model::ActivityState& activity, DurationNs int
 }
 
 }  // namespace
+
+void forget_heartbeat(model::ActivityState& activity) {
+  activity.clear_heartbeat_details();
+  // While a worker has the attempt, its time goes on from the last one.
+  if (activity.started_ns() == 0) activity.clear_heartbeat_ns();
+}
 
 TimeNs gives_up_at(const model::ActivityState& activity) {
   const DurationNs limit = activity.scheduled().schedule_to_close_ns();
@@ -211,7 +216,6 @@ const model::ActivityState* start_activity(Transaction& tx, int64_t scheduled_id
   activity->set_last_worker_identity(taker.identity);
   activity->set_request_id(taker.request_id);
   activity->set_started_attempt(activity->attempt());
-  activity->set_heartbeat_ns(0);
   activity->set_renewed_ns(0);
   if (is_standalone(tx.state())) note_standalone_start(tx);
   return activity;
@@ -229,7 +233,7 @@ void return_activity(Transaction& tx, model::ActivityState& activity) {
   activity.set_started_ns(0);
   activity.clear_started_identity();
   activity.clear_request_id();
-  if (activity.reset_heartbeat()) activity.clear_heartbeat_details();
+  if (activity.reset_heartbeat()) forget_heartbeat(activity);
   activity.set_reset(false);
   activity.set_reset_heartbeat(false);
   if (!activity.has_pause()) offer_activity(tx, activity);

@@ -54,5 +54,7 @@ void request_cancel_activity(Transaction& tx, model::ActivityState& activity,
 
 // The back-off is over: offers the next attempt. A paused activity has none to offer.
 void offer_activity(Transaction& tx, model::ActivityState& activity);
+// The next attempt begins without what the last heartbeat said.
+void forget_heartbeat(model::ActivityState& activity);
 
 }  // namespace fairlead::history

@@ -121,6 +121,23 @@ TEST(Activity, AHeartbeatPutsItsTimeoutOff) {
   EXPECT_EQ(bench.run.find_activity("a")->last_failure().timeout_type(), model::HEARTBEAT);
 }
 
+// Who looks at an activity between two attempts is told when it was last heard of.
+TEST(Activity, TheTimeOfAHeartbeatOutlivesItsAttempt) {
+  auto command = schedule("a", kMinute);
+  command.mutable_activity_scheduled()->set_heartbeat_ns(10 * kSecond);
+  auto bench = with_activity(command);
+  bench.take_activity("a");
+  const TimeNs heard_of = bench.now;
+  bench.step(
+      [&](Transaction& tx) { heartbeat_activity(tx, *tx.run().find_activity("a"), "half-way"); });
+  bench.wait(10 * kSecond);
+  ASSERT_EQ(bench.run.find_activity("a")->attempt(), 2);
+  EXPECT_EQ(bench.run.find_activity("a")->heartbeat_ns(), heard_of);
+  bench.wait(5 * kSecond);
+  bench.take_activity("a");
+  EXPECT_EQ(next_deadline(bench.run), bench.now + 10 * kSecond) << "a new attempt, a new time";
+}
+
 TEST(Activity, OneThatNobodyTakesTimesOutAndLeavesItsQueue) {
   auto command = schedule("a");
   command.mutable_activity_scheduled()->set_schedule_to_start_ns(kSecond);

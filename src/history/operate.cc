@@ -165,9 +165,9 @@ void reset(Transaction& tx, model::ActivityState& activity, const Reset& how, De
     if (how.reset_heartbeat) activity.set_reset_heartbeat(true);
     return;
   }
-  if (how.reset_heartbeat) activity.clear_heartbeat_details();
-  activity.clear_last_failure();
+  if (how.reset_heartbeat) forget_heartbeat(activity);
   if (activity.has_pause()) return;
+  activity.clear_last_failure();
   // One that waits in its queue keeps its place there.
   if (was_paused || activity.backing_off()) try_again(tx, activity, delay());
 }
@@ -201,7 +201,7 @@ absl::Status unpause_activities(Transaction& tx, const ActivitySelector& which, 
     if (!activity.has_pause()) return;
     tx.touch(activity).clear_pause();
     if (how.reset_attempts) activity.set_attempt(1);
-    if (how.reset_heartbeat) activity.clear_heartbeat_details();
+    if (how.reset_heartbeat) forget_heartbeat(activity);
     if (!is_started(activity)) try_again(tx, activity, std::max(delay(), delay_left(tx)));
   });
   return absl::OkStatus();

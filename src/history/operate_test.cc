@@ -368,6 +368,7 @@ TEST(Reset, ARunningAttemptHearsOfItAndCountsAsTheFirst) {
   EXPECT_FALSE(desk.activity().reset());
   EXPECT_EQ(desk.activity().attempt(), 2);
   EXPECT_EQ(desk.activity().heartbeat_details(), "");
+  EXPECT_EQ(desk.activity().heartbeat_ns(), 0);
   EXPECT_EQ(next_deadline(desk.run), desk.now + kSecond) << "the back-off of a first attempt";
 }
 
@@ -381,6 +382,7 @@ TEST(Reset, APausedOneGoesOnUnlessItIsToStayPaused) {
   EXPECT_TRUE(desk.activity().has_pause());
   EXPECT_EQ(desk.activity().attempt(), 1);
   EXPECT_EQ(desk.activity().heartbeat_details(), "");
+  EXPECT_TRUE(desk.activity().has_last_failure()) << "shown until it is tried again";
   EXPECT_THAT(desk.offers, IsEmpty());
   ASSERT_TRUE(desk.reset().ok());
   EXPECT_FALSE(desk.activity().has_pause());

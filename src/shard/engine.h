@@ -3,6 +3,7 @@
 #include <memory>
 #include <string>
 
+#include "shard/namespaces.h"
 #include "shard/queue_requests.h"
 #include "shard/requests.h"
 
@@ -30,6 +31,8 @@ class Engine {
   virtual void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) = 0;
   // Ends the run if it is open. Its rows go soon after the answer.
   virtual void delete_workflow(RunRef run, Reply<Done> reply) = 0;
+  // It is gone with the answer, and answered with what it is called now. Its runs follow.
+  virtual void delete_namespace(std::string name, Reply<NamespacePtr> reply) = 0;
 
   virtual void read_history(HistoryRequest request, Reply<HistoryPage> reply) = 0;
   // Newest first: events below `from_event` (0: from the end).

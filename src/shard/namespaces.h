@@ -35,6 +35,8 @@ class NamespaceRegistry {
   virtual void update(std::string name,
                       absl::AnyInvocable<absl::Status(model::NamespaceRow&)> change,
                       Changed reply) = 0;
+  // Takes its name away: it is deleted and called otherwise from now on, and the name is free.
+  virtual void remove(std::string name, Changed reply) = 0;
 };
 
 }  // namespace fairlead::shard

@@ -87,6 +87,10 @@ absl::Status Node::open() {
   for (auto& shard : shards_) {
     shard->executor().post([&shard = *shard] { shard.open(); });
   }
+  for (const auto& row : namespaces_.list()) {
+    const bool is_deleted = row->state() == model::NamespaceRow::DELETED;
+    if (is_deleted && !row->is_purged()) purge(NamespaceNum(row->num()));
+  }
   return absl::OkStatus();
 }
 
@@ -236,6 +240,24 @@ void Node::change_run_options(ChangeRunOptions request, Reply<model::Priority> r
 void Node::delete_workflow(RunRef run, Reply<Done> reply) {
   auto& shard = shard_of_run(run.ns, run.workflow_id);
   send(shard, &Shard::delete_workflow, std::move(run), std::move(reply));
+}
+
+void Node::delete_namespace(std::string name, Reply<NamespacePtr> reply) {
+  namespaces_.remove(std::move(name), [this, reply = std::move(reply)](auto deleted) mutable {
+    if (deleted.ok()) purge(NamespaceNum((*deleted)->num()));
+    reply(std::move(deleted));
+  });
+}
+
+void Node::purge(NamespaceNum ns) {
+  const auto left = std::make_shared<std::atomic<size_t>>(shards_.size());
+  for (auto& shard : shards_) {
+    shard->executor().post([this, &shard = *shard, ns, left] {
+      shard.purge_namespace(ns, [this, ns, left] {
+        if (--*left == 0) namespaces_.set_purged(ns.value());
+      });
+    });
+  }
 }
 
 void Node::read_history(HistoryRequest request, Reply<HistoryPage> reply) {

@@ -68,6 +68,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
   void describe_workflow(RunRef run, Reply<RunView> reply) override;
   void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply) override;
   void delete_workflow(RunRef run, Reply<Done> reply) override;
+  void delete_namespace(std::string name, Reply<NamespacePtr> reply) override;
   void read_history(HistoryRequest request, Reply<HistoryPage> reply) override;
   void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply) override;
   PollId poll_workflow_task(PollRequest request, Reply<WorkflowTask> reply) override;
@@ -116,6 +117,8 @@ class Node final : public Engine, public DurableEngine, private Peers {
  private:
   // Counts what workers have and what was dispatched lately.
   absl::Status restore_admission();
+  // Deletes all runs of a namespace that is deleted, shard by shard.
+  void purge(NamespaceNum ns);
   Shard& shard(ShardId id) override { return *shards_[id.value()]; }
   ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
                          const std::string& normal_name) const override;

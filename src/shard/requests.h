@@ -163,6 +163,13 @@ struct TerminateRequest {
 };
 
 // Begins a run again from one of its workflow tasks, as a new run. The one that is current ends.
+struct ChangeRunOptions {
+  RunRef run;
+  history::PriorityChange priority;
+  std::string door;
+  std::string envelope;
+};
+
 struct ResetRequest {
   RunRef run;
   std::string namespace_name;
@@ -172,6 +179,8 @@ struct ResetRequest {
   // What came in later and is not given to the new run once more.
   bool skips_signals = false;
   bool skips_updates = false;
+  // What the new run begins with beyond that; their `run` is it.
+  std::vector<ChangeRunOptions> changes;
 };
 
 struct ResetResult {
@@ -372,13 +381,6 @@ struct StopStandalone {
   RunRef run;
   history::Stopper by;
   bool terminates = false;
-};
-
-struct ChangeRunOptions {
-  RunRef run;
-  history::PriorityChange priority;
-  std::string door;
-  std::string envelope;
 };
 
 enum class QueryReject { kNone, kNotOpen, kNotCompletedCleanly };

@@ -100,6 +100,9 @@ class Shard {
   void describe_workflow(RunRef run, Reply<RunView> reply);
   void change_run_options(ChangeRunOptions request, Reply<model::Priority> reply);
   void delete_workflow(RunRef run, Reply<Done> reply);
+  // Deletes every run of a namespace that is deleted, a part at a time. `done` is called when there
+  // is none.
+  void purge_namespace(NamespaceNum ns, std::function<void()> done);
   void read_history(HistoryRequest request, Reply<HistoryPage> reply);
   void read_history_reverse(HistoryRequest request, Reply<HistoryPage> reply);
 
@@ -343,6 +346,9 @@ class Shard {
   void schedule_tick();
   void wake(const Wakeups::Due& due);
   void erase_run(RunEntry& entry);
+  struct Purge;
+  void go_on(const std::shared_ptr<Purge>& purge);
+  void delete_entry(RunEntry& entry, Job then);
 
   DurationNs retention(const RunEntry& entry) const;
   const history::Codec& codec_of(const RunEntry& entry) const {

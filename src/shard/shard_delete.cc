@@ -1,8 +1,11 @@
-// The end of a run's rows: because an operator wants it, or because its retention is over.
+// The end of a run's rows: because an operator wants it, or no longer wants its namespace, or
+// because its retention is over.
 
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "history/lifecycle.h"
 #include "shard/shard.h"
@@ -10,17 +13,79 @@
 
 namespace fairlead::shard {
 
+namespace {
+// What a turn may read, and how long others have the shard to themselves then.
+constexpr size_t kRowsPerTurn = 256;
+constexpr DurationNs kTurnEvery = 10 * kMillisecond;
+constexpr DurationNs kPassEvery = kSecond;
+}  // namespace
+
 // Deleting is closing with no retention: the run's wake-up, which is in the same write, does the
 // rest, after a crash as well.
 void Shard::delete_workflow(RunRef run, Reply<Done> reply) {
   with_chain_run(run, "", std::move(reply), [this](RunEntry& entry, Reply<Done> answer) {
-    auto step = begin(entry);
-    auto& tx = step->parts[0]->tx;
-    if (entry.run.is_open()) history::terminate_by_server(tx, "Delete workflow execution");
-    tx.state().set_delete_at_ns(tx.now);
-    reply_after(*step, [answer = std::move(answer)]() mutable { answer(Done{}); });
-    finish(std::move(step));
+    delete_entry(entry, [answer = std::move(answer)]() mutable { answer(Done{}); });
   });
+}
+
+void Shard::delete_entry(RunEntry& entry, Job then) {
+  auto step = begin(entry);
+  auto& tx = step->parts[0]->tx;
+  if (entry.run.is_open()) history::terminate_by_server(tx, "Delete workflow execution");
+  tx.state().set_delete_at_ns(tx.now);
+  reply_after(*step, std::move(then));
+  finish(std::move(step));
+}
+
+// One pass after the other over all runs, until one finds nothing: what was under way when the
+// namespace was deleted may have started a run behind the pass.
+struct Shard::Purge {
+  NamespaceNum ns;
+  std::function<void()> done;
+  std::string from;  // the next row; empty: a new pass
+  bool has_found = false;
+};
+
+void Shard::purge_namespace(NamespaceNum ns, std::function<void()> done) {
+  go_on(std::make_shared<Purge>(Purge{ns, std::move(done), "", false}));
+}
+
+void Shard::go_on(const std::shared_ptr<Purge>& purge) {
+  if (is_closed_) return;
+  const auto range = store::keys::runs(id_);
+  std::vector<std::string> found;
+  size_t rows = 0;
+  std::string rest;
+  const auto visit = [&](std::string_view key, std::string_view value) {
+    if (rows++ == kRowsPerTurn) {
+      rest = key;
+      return false;
+    }
+    model::RunState state;
+    FL_ASSERT(state.ParseFromArray(value.data(), static_cast<int>(value.size())),
+              "a run's row is a run's state");
+    if (state.namespace_num() == purge->ns.value()) {
+      found.emplace_back(key.substr(range.begin.size()));
+    }
+    return true;
+  };
+  const auto status =
+      world_.store->scan(purge->from.empty() ? range.begin : purge->from, range.end, visit);
+  FL_ASSERT(status.ok(), "the store can be read");
+  for (const auto& key : found) {
+    with_entry(
+        key, [this](RunEntry& entry) { delete_entry(entry, [] {}); }, [] {});
+  }
+  purge->from = rest;
+  purge->has_found |= !found.empty();
+  const bool is_over = rest.empty();
+  if (is_over && !purge->has_found) {
+    purge->done();
+    return;
+  }
+  if (is_over) purge->has_found = false;
+  alarms_.set(now() + (is_over ? kPassEvery : kTurnEvery), [this, purge] { go_on(purge); });
+  schedule_tick();
 }
 
 void Shard::erase_run(RunEntry& entry) {

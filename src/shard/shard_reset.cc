@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/operate.h"
 #include "shard/shard.h"
 #include "shard/stored_events.h"
 #include "store/keys.h"
@@ -142,6 +143,11 @@ void Shard::fork_run(RunEntry& base, RunEntry& current, const ResetRequest& requ
   history::begin_again(tx, rebuild, fork);
   reapply_chain(*step, tx, base, request);
   reapply_heirs(*step, tx, heir, request.event_id);
+  for (const auto& change : request.changes) {
+    const auto priority = history::changed(tx.state().priority(), change.priority);
+    if (priority.SerializeAsString() == tx.state().priority().SerializeAsString()) continue;
+    history::change_priority(tx, priority, change.door, change.envelope);
+  }
   history::ask_again(tx, rebuild, promised);
   entry->recall_updates();
   ++stats_.runs_started;

@@ -185,7 +185,7 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   if (is_eager) {
     part.tx.schedule_wanted_task();
     step->permits.push_back(std::move(*request.eager_permit));
-    take_along(part, {*request.eager_identity, make_uuid(random_, now()), false});
+    take_along(part, {*request.eager_identity, entry->run.state.start_request_id(), false});
     step->after_write.push_back([this, entry, result] {
       result->eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
     });

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "base/error.h"
 #include "store/keys.h"
@@ -12,6 +13,8 @@ namespace fairlead::shard {
 namespace {
 constexpr char kDefault[] = "default";
 constexpr DurationNs kDefaultRetention = 3 * kDay;
+// Of the id, in the name that a deleted one gets.
+constexpr size_t kMarkLength = 5;
 
 absl::string_view view(std::string_view text) { return {text.data(), text.size()}; }
 }  // namespace
@@ -30,7 +33,7 @@ absl::Status StoredNamespaces::load() {
       });
   if (!status.ok()) return status;
   if (!is_readable) return absl::DataLossError("a namespace's row cannot be read");
-  if (find_any(kDefault) != nullptr) return absl::OkStatus();
+  if (last_num_ > 0) return absl::OkStatus();
 
   model::NamespaceRow row;
   row.set_name(kDefault);
@@ -123,19 +126,72 @@ void StoredNamespaces::update(std::string name,
                               Changed reply) {
   executor_->post([this, name = std::move(name), change = std::move(change),
                    reply = std::move(reply)]() mutable {
-    const auto present = find(name);
-    if (!present.ok()) {
-      reply(present.status());
+    auto row = latest(name);
+    if (!row.ok()) {
+      reply(row.status());
       return;
     }
-    const auto written = written_.find(name);
-    model::NamespaceRow row = written != written_.end() ? *written->second : **present;
-    if (const auto status = change(row); !status.ok()) {
+    const uint32_t num = row->num();
+    if (const auto status = change(*row); !status.ok()) {
       reply(status);
       return;
     }
-    FL_ASSERT(row.name() == name && row.num() == (*present)->num(), "a namespace keeps its name");
-    keep(std::move(row), std::move(reply));
+    FL_ASSERT(row->name() == name && row->num() == num, "a namespace keeps its name");
+    keep(*std::move(row), std::move(reply));
+  });
+}
+
+absl::StatusOr<model::NamespaceRow> StoredNamespaces::latest(const std::string& name) const {
+  // What was written but is not durable yet counts, also if it took the name away.
+  const auto written = written_.find(name);
+  if (written != written_.end()) {
+    if (written->second == nullptr) return errors::namespace_not_found(name);
+    return *written->second;
+  }
+  const auto present = find(name);
+  if (!present.ok()) return present.status();
+  return **present;
+}
+
+// The row moves to its new name in one batch: after a crash there is one of the two.
+void StoredNamespaces::remove(std::string name, Changed reply) {
+  executor_->post([this, name = std::move(name), reply = std::move(reply)]() mutable {
+    auto row = latest(name);
+    if (!row.ok()) {
+      reply(row.status());
+      return;
+    }
+    row->set_name(absl::StrCat(name, "-deleted-", row->id().substr(0, kMarkLength)));
+    row->set_state(model::NamespaceRow::DELETED);
+    store::WriteBatch batch;
+    batch.erase(store::keys::namespace_row(name));
+    batch.put(store::keys::namespace_row(row->name()), row->SerializeAsString());
+    commits_->write(batch);
+    const auto kept = std::make_shared<const model::NamespaceRow>(*std::move(row));
+    written_[name] = nullptr;
+    written_[kept->name()] = kept;
+    commits_->after_durable([this, name, kept, reply = std::move(reply)]() mutable {
+      {
+        std::unique_lock lock(mutex_);
+        by_name_.erase(name);
+      }
+      publish(kept);
+      executor_->post([this, name] {
+        written_.erase(name);
+        adding_.erase(name);
+      });
+      reply(kept);
+    });
+  });
+}
+
+void StoredNamespaces::set_purged(uint32_t num) {
+  executor_->post([this, num] {
+    const auto row = find_by_num(num);
+    if (row == nullptr || row->is_purged()) return;
+    auto purged = *row;
+    purged.set_is_purged(true);
+    keep(std::move(purged), [](const absl::StatusOr<NamespacePtr>&) {});
   });
 }
 

@@ -22,7 +22,7 @@ class StoredNamespaces final : public NamespaceRegistry {
                    Random random)
       : store_(store), commits_(commits), executor_(executor), clock_(clock), random_(random) {}
 
-  // Reads what the store has, and makes `default` if it is new.
+  // Reads what the store has, and makes `default` if it has none.
   absl::Status load();
 
   absl::StatusOr<NamespacePtr> find(std::string_view name) const override;
@@ -32,10 +32,15 @@ class StoredNamespaces final : public NamespaceRegistry {
   void add(model::NamespaceRow row, Changed reply) override;
   void update(std::string name, absl::AnyInvocable<absl::Status(model::NamespaceRow&)> change,
               Changed reply) override;
+  void remove(std::string name, Changed reply) override;
+  // Nothing of a deleted one is left.
+  void set_purged(uint32_t num);
 
  private:
   NamespacePtr find_any(std::string_view name) const;
   void publish(NamespacePtr row);
+  // As it was written last.
+  absl::StatusOr<model::NamespaceRow> latest(const std::string& name) const;
   void keep(model::NamespaceRow row, Changed reply);
   void complete(model::NamespaceRow* row);
 

@@ -21,6 +21,7 @@ OPAQUE = {
     "next_page_token": "<token>",
     "long_poll_token": "<token>",
     "task_id": "<task id>",
+    "deleted_namespace": "<name>",
     "history_size_bytes": "<size>",
     "state_size_bytes": "<size>",
     "execution_duration": "<measured>",

@@ -8,6 +8,7 @@
 #include "api/temporal/try.h"
 #include "api/temporal/validate.h"
 #include "base/error.h"
+#include "temporal/api/history/v1/message.pb.h"
 
 namespace fairlead::api {
 
@@ -20,6 +21,7 @@ using temporal::api::activity::v1::ActivityOptions;
 using temporal::api::common::v1::Priority;
 using temporal::api::common::v1::RetryPolicy;
 using temporal::api::workflow::v1::WorkflowExecutionOptions;
+namespace history_api = temporal::api::history::v1;
 
 // "retryPolicy.maximumAttempts" as the protos spell it.
 std::string snake_case(const std::string& path) {
@@ -183,15 +185,16 @@ absl::StatusOr<ActivityChange> read_activity_change(const ActivityOptions& optio
   return change;
 }
 
-absl::StatusOr<PriorityChange> read_workflow_change(const WorkflowExecutionOptions& options,
-                                                    const google::protobuf::FieldMask& mask) {
+absl::StatusOr<shard::ChangeRunOptions> read_workflow_change(
+    const WorkflowExecutionOptions& options, const google::protobuf::FieldMask& mask,
+    const std::string& identity) {
   FL_TRY(check_priority(options.priority()));
-  PriorityChange change;
+  shard::ChangeRunOptions change;
   for (const auto& spelled : mask.paths()) {
     const std::string path = snake_case(spelled);
     const std::string option = path.substr(0, path.find('.'));
     if (const auto* field = find(kPriorityFields, path)) {
-      FL_TRY(field->read(options.priority(), &change));
+      FL_TRY(field->read(options.priority(), &change.priority));
     } else if (option == "versioning_override") {
       // To take one away is done: there is none.
       if (!options.has_versioning_override()) continue;
@@ -204,6 +207,14 @@ absl::StatusOr<PriorityChange> read_workflow_change(const WorkflowExecutionOptio
                                            options.GetDescriptor()->full_name(), "\""));
     }
   }
+  history_api::WorkflowExecutionOptionsUpdatedEventAttributes door;
+  door.set_identity(identity);
+  // Said of every change by which the workflow has no override in the end.
+  door.set_unset_versioning_override(true);
+  change.door = door.SerializeAsString();
+  history_api::HistoryEvent envelope;
+  envelope.set_worker_may_ignore(true);
+  change.envelope = envelope.SerializeAsString();
   return change;
 }
 

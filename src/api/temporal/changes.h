@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "google/protobuf/field_mask.pb.h"
 #include "history/options.h"
+#include "shard/requests.h"
 #include "temporal/api/activity/v1/message.pb.h"
 #include "temporal/api/workflow/v1/message.pb.h"
 
@@ -18,9 +19,9 @@ absl::StatusOr<history::ActivityChange> read_activity_change(
     const temporal::api::activity::v1::ActivityOptions& options,
     const google::protobuf::FieldMask& mask, int64_t id_bytes);
 
-// Of a workflow only the priority can be changed so far.
-absl::StatusOr<history::PriorityChange> read_workflow_change(
+// Of a workflow only the priority can be changed so far. The run is left open.
+absl::StatusOr<shard::ChangeRunOptions> read_workflow_change(
     const temporal::api::workflow::v1::WorkflowExecutionOptions& options,
-    const google::protobuf::FieldMask& mask);
+    const google::protobuf::FieldMask& mask, const std::string& identity);
 
 }  // namespace fairlead::api

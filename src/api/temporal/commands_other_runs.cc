@@ -23,11 +23,10 @@ using errors::invalid_argument;
 using namespace temporal::api::enums::v1;
 namespace history_api = temporal::api::history::v1;
 
+// As Temporal does unless it is told otherwise.
 absl::Status check_namespace(const std::string& asked, const Context& context) {
   if (asked.empty() || asked == context.namespace_name) return absl::OkStatus();
-  return invalid_argument(absl::StrCat("there is no way from namespace ", context.namespace_name,
-                                       " to ", asked,
-                                       ": cross-namespace commands are not allowed"));
+  return invalid_argument("cross namespace commands are not allowed");
 }
 
 absl::Status read_timeout(const google::protobuf::Duration& timeout, const char* name,

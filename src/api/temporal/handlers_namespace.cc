@@ -5,6 +5,7 @@
 #include "api/temporal/validate.h"
 #include "base/error.h"
 #include "temporal/api/enums/v1/namespace.pb.h"
+#include "temporal/api/operatorservice/v1/request_response.pb.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
 namespace fairlead::api {
@@ -15,6 +16,7 @@ using errors::invalid_argument;
 using model::NamespaceRow;
 using namespace temporal::api::workflowservice::v1;
 namespace enums = temporal::api::enums::v1;
+namespace operations = temporal::api::operatorservice::v1;
 
 constexpr int kPageMax = 1'000;
 constexpr int kPageDefault = 100;
@@ -212,6 +214,29 @@ absl::Status deprecate_namespace(Service& service, DeprecateNamespaceRequest& re
   return absl::OkStatus();
 }
 
+// What is known of a deleted namespace is kept, so a wish to keep it for a while is granted anyway.
+absl::Status delete_namespace(Service& service, operations::DeleteNamespaceRequest& request,
+                              const CallPtr& call) {
+  const bool by_name = !request.namespace_().empty();
+  if (by_name && !request.namespace_id().empty()) {
+    return invalid_argument("Only one of namespace name or Id should be set on request.");
+  }
+  if (request.namespace_() == kReservedName) {
+    return errors::failed_precondition("unable to delete system namespace");
+  }
+  FL_TRY_ASSIGN(const auto ns,
+                by_name || request.namespace_id().empty()
+                    ? service.find_namespace(request.namespace_())
+                    : service.engine.namespaces().find_by_id(request.namespace_id()));
+  service.engine.delete_namespace(ns->name(),
+                                  answer<shard::NamespacePtr>(call, [](const auto& deleted) {
+                                    operations::DeleteNamespaceResponse response;
+                                    response.set_deleted_namespace(deleted->name());
+                                    return response.SerializeAsString();
+                                  }));
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void add_namespace_handlers(Registrar& registrar) {
@@ -220,6 +245,7 @@ void add_namespace_handlers(Registrar& registrar) {
   registrar.serve(list_namespaces);
   registrar.serve(update_namespace);
   registrar.serve(deprecate_namespace);
+  registrar.serve(delete_namespace);
 }
 
 }  // namespace fairlead::api

@@ -4,7 +4,6 @@
 #include "api/temporal/try.h"
 #include "api/temporal/validate.h"
 #include "base/error.h"
-#include "temporal/api/history/v1/message.pb.h"
 #include "temporal/api/workflowservice/v1/request_response.pb.h"
 
 // UpdateWorkflowExecutionOptions.
@@ -14,7 +13,6 @@ namespace {
 
 using errors::invalid_argument;
 using namespace temporal::api::workflowservice::v1;
-namespace history_api = temporal::api::history::v1;
 
 std::string encode_options(const model::Priority& priority) {
   using Response = UpdateWorkflowExecutionOptionsResponse;
@@ -37,18 +35,9 @@ absl::Status update_options(Service& service, UpdateWorkflowExecutionOptionsRequ
   if (!request.has_workflow_execution_options()) {
     return invalid_argument("WorkflowExecutionOptions is required");
   }
-  shard::ChangeRunOptions change;
-  FL_TRY_ASSIGN(change.priority,
-                read_workflow_change(request.workflow_execution_options(), request.update_mask()));
+  FL_TRY_ASSIGN(auto change, read_workflow_change(request.workflow_execution_options(),
+                                                  request.update_mask(), request.identity()));
   change.run = run_ref(ns, request.workflow_execution());
-  history_api::WorkflowExecutionOptionsUpdatedEventAttributes door;
-  door.set_identity(request.identity());
-  // Said of every change by which the workflow has no override in the end.
-  door.set_unset_versioning_override(true);
-  change.door = door.SerializeAsString();
-  history_api::HistoryEvent envelope;
-  envelope.set_worker_may_ignore(true);
-  change.envelope = envelope.SerializeAsString();
   service.engine.change_run_options(std::move(change),
                                     answer<model::Priority>(call, encode_options));
   return absl::OkStatus();

@@ -1,4 +1,5 @@
 #include "absl/strings/str_cat.h"
+#include "api/temporal/changes.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/try.h"
 #include "api/temporal/validate.h"
@@ -155,11 +156,17 @@ absl::Status reset_workflow(Service& service, ResetWorkflowExecutionRequest& req
   FL_TRY(check_execution(request.has_workflow_execution() ? &request.workflow_execution() : nullptr,
                          limits.id_bytes));
   FL_TRY(check_blob(static_cast<int64_t>(request.reason().size()), limits.blob_bytes));
-  if (request.post_reset_operations_size() > 0) {
-    return errors::unimplemented("post_reset_operations are not supported yet");
-  }
   shard::ResetRequest reset;
   FL_TRY(read_exclusions(request, reset));
+  for (const auto& operation : request.post_reset_operations()) {
+    if (!operation.has_update_workflow_options()) {
+      return errors::unimplemented("a reset can only be followed by a change of options");
+    }
+    const auto& asked = operation.update_workflow_options();
+    FL_TRY_ASSIGN(auto change, read_workflow_change(asked.workflow_execution_options(),
+                                                    asked.update_mask(), ""));
+    reset.changes.push_back(std::move(change));
+  }
   reset.run = run_ref(ns, request.workflow_execution());
   reset.namespace_name = request.namespace_();
   reset.request_id = request.request_id();

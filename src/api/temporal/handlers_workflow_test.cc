@@ -76,15 +76,30 @@ TEST_F(WorkflowTest, Reset) {
   EXPECT_FALSE(reset.skips_signals || reset.skips_updates);
 
   using Request = ResetWorkflowExecutionRequest;
-  expect_refusals<Request>("ResetWorkflowExecution", request,
-                           {{[](auto& r) { r.clear_request_id(); }, kInvalidArgument,
-                             "RequestId is not set on request."},
-                            {[](auto& r) { r.set_request_id(std::string(1001, 'r')); },
-                             kInvalidArgument, "RequestId length exceeds limit."},
-                            {[](auto& r) { r.clear_workflow_execution(); }, kInvalidArgument,
-                             "Execution is not set on request."},
-                            {[](auto& r) { r.add_post_reset_operations(); }, kUnimplemented,
-                             "post_reset_operations are not supported yet"}});
+  expect_refusals<Request>(
+      "ResetWorkflowExecution", request,
+      {{[](auto& r) { r.clear_request_id(); }, kInvalidArgument,
+        "RequestId is not set on request."},
+       {[](auto& r) { r.set_request_id(std::string(1001, 'r')); }, kInvalidArgument,
+        "RequestId length exceeds limit."},
+       {[](auto& r) { r.clear_workflow_execution(); }, kInvalidArgument,
+        "Execution is not set on request."},
+       {[](auto& r) { r.add_post_reset_operations()->mutable_signal_workflow(); }, kUnimplemented,
+        "a reset can only be followed by a change of options"}});
+}
+
+TEST_F(WorkflowTest, AResetMayBeginWithOtherOptions) {
+  const auto request = from_text<ResetWorkflowExecutionRequest>(std::string(kRun) + R"(
+      workflow_task_finish_event_id: 4 request_id: "r"
+      post_reset_operations { update_workflow_options {
+          workflow_execution_options { priority { priority_key: 4 fairness_key: "unnamed" } }
+          update_mask { paths: "priority.priority_key" } } })");
+  EXPECT_EQ(call("ResetWorkflowExecution", request)->status.code, kOk);
+  const auto& changes = engine.run_resets.requests.at(0).changes;
+  ASSERT_EQ(changes.size(), 1U);
+  EXPECT_EQ(changes[0].priority.priority_key, 4);
+  EXPECT_FALSE(changes[0].priority.fairness_key.has_value());
+  EXPECT_FALSE(changes[0].door.empty());
 }
 
 // Old clients say what they want, new ones what they do not want.

@@ -1,5 +1,6 @@
 #include "api/temporal/service.h"
 
+#include "absl/strings/match.h"
 #include "api/temporal/proto_testing.h"
 #include "api/temporal/service_testing.h"
 #include "google/protobuf/descriptor.h"
@@ -181,6 +182,28 @@ TEST_F(ServiceTest, ADeprecatedNamespaceFinishesWhatItHasAndStartsNothing) {
   const auto signal = call("SignalWorkflowExecution", from_text<SignalWorkflowExecutionRequest>(R"(
       namespace: "default" workflow_execution { workflow_id: "w" } signal_name: "s")"));
   EXPECT_EQ(signal->status.code, kOk);
+}
+
+TEST_F(ServiceTest, ADeletedNamespaceIsGoneUnderItsName) {
+  using temporal::api::operatorservice::v1::DeleteNamespaceRequest;
+  using temporal::api::operatorservice::v1::DeleteNamespaceResponse;
+  const std::string method = "/temporal.api.operatorservice.v1.OperatorService/DeleteNamespace";
+  const auto refusal = [&](const char* asked) {
+    return call(method, from_text<DeleteNamespaceRequest>(asked))->status;
+  };
+  EXPECT_EQ(refusal("").message, "Namespace is empty.");
+  EXPECT_EQ(refusal(R"(namespace: "default" namespace_id: "x")").message,
+            "Only one of namespace name or Id should be set on request.");
+  EXPECT_EQ(refusal(R"(namespace: "nope")").code, kNotFound);
+  EXPECT_EQ(refusal(R"(namespace: "temporal-system")").code, kFailedPrecondition);
+
+  const auto deleted = succeed<DeleteNamespaceResponse>(
+      method, from_text<DeleteNamespaceRequest>(R"(namespace_id: "id-of-other")"));
+  EXPECT_TRUE(absl::StartsWith(deleted.deleted_namespace(), "other-deleted-"));
+  EXPECT_EQ(refusal(R"(namespace: "other")").code, kNotFound);
+  DescribeNamespaceRequest describe;
+  describe.set_namespace_("other");
+  EXPECT_EQ(call("DescribeNamespace", describe)->status.code, kNotFound);
 }
 
 // The token says which namespace a task belongs to. If the request says another one, somebody is

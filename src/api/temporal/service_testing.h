@@ -79,6 +79,15 @@ class FakeNamespaces final : public shard::NamespaceRegistry {
     reply(errors::namespace_not_found(name));
   }
 
+  void remove(std::string name, Changed reply) override {
+    const auto mark = [](model::NamespaceRow& row) {
+      row.set_name(row.name() + "-deleted-x");
+      row.set_state(model::NamespaceRow::DELETED);
+      return absl::OkStatus();
+    };
+    update(std::move(name), mark, std::move(reply));
+  }
+
   std::vector<std::shared_ptr<model::NamespaceRow>> rows;
 
  private:
@@ -225,6 +234,9 @@ class FakeEngine final : public shard::Engine {
   }
   void delete_workflow(shard::RunRef run, Reply<Done> reply) override {
     deletes.ask(std::move(run), std::move(reply));
+  }
+  void delete_namespace(std::string name, Reply<shard::NamespacePtr> reply) override {
+    registry.remove(std::move(name), std::move(reply));
   }
   void query_workflow(shard::QueryRequest request, Reply<shard::QueryResult> reply) override {
     queries.ask(std::move(request), std::move(reply));

@@ -70,3 +70,15 @@ async def test_a_workflow_runs_in_a_created_namespace(namespace: str, client: Cl
     async with Worker(tenant, task_queue=namespace, workflows=[FixedGreeting]):
         outcome = await temporal("workflow", "execute", *words, namespace=namespace)
     assert outcome.json["result"] == "Hello, Ada!"
+
+
+async def test_a_deleted_namespace_is_gone_with_its_workflows(namespace: str):
+    words = ["--type", "Greeting", "--task-queue", namespace, "--workflow-id", "lost"]
+    await temporal("workflow", "start", *words, namespace=namespace)
+    await temporal("operator", "namespace", "delete", "--yes", namespace=namespace)
+    refusal = await attempt("operator", "namespace", "describe", namespace=namespace)
+    assert refusal.code == 1
+    refusal = await attempt("workflow", "describe", "-w", "lost", namespace=namespace)
+    assert refusal.code == 1
+    listed = (await temporal("operator", "namespace", "list")).json
+    assert namespace not in [entry["namespaceInfo"]["name"] for entry in listed]

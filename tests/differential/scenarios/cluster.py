@@ -69,6 +69,25 @@ def namespace_names_of_every_kind(world: World) -> None:
 
 
 @scenario
+def namespace_is_deleted(world: World) -> None:
+    name = world.queue
+    for fields in (
+        {"namespace": ""},
+        {"namespace": "nobody"},
+        {"namespace": "", "namespace_id": "11111111-2222-3333-4444-555555555555"},
+        {"namespace": name, "namespace_id": "11111111-2222-3333-4444-555555555555"},
+        {"namespace": "temporal-system"},
+    ):
+        world.attempt("DeleteNamespace", **fields)
+    world.call("RegisterNamespace", namespace=name, workflow_execution_retention_period=DAY)
+    world.wait_until_known(name)
+    world.call("DeleteNamespace", namespace=name)
+    world.attempt("DescribeNamespace", namespace=name)
+    # The name is free.
+    world.attempt("RegisterNamespace", namespace=name, workflow_execution_retention_period=DAY)
+
+
+@scenario
 def metadata_of_a_start(world: World) -> None:
     world.start(user_metadata={"summary": payload("s"), "details": payload("d")})
     world.describe()

@@ -492,6 +492,19 @@ def reset_gives_options_again(world: World) -> None:
 
 
 @scenario
+def reset_with_other_options(world: World) -> None:
+    world.start(priority={"priority_key": 2})
+    world.turn()
+    changes = {
+        "workflow_execution_options": {"priority": {"priority_key": 4}},
+        "update_mask": {"paths": ["priority"]},
+    }
+    reset(world, 4, post_reset_operations=[{"update_workflow_options": changes}])
+    world.describe()
+    end(world)
+
+
+@scenario
 def reset_of_a_late_workflow(world: World) -> None:
     world.start(workflow_start_delay=seconds(1), cron_schedule="", memo={"fields": {"m": payload(1)}})
     world.turn(complete_workflow())
