@@ -90,7 +90,8 @@ bool is_closed(const absl::Status& status) {
 // The run is closed: that is an answer, and what the worker does next is its matter.
 void answer_stopped(Call& call, json::object answer, const absl::Status& status) {
   add_stop(error_detail(status), &answer);
-  answer["reason"] = answer.at("stop_reason");
+  json::value reason = answer.at("stop_reason");
+  answer["reason"] = std::move(reason);
   answer["lease_expires_at"] = nullptr;
   answer["last_heartbeat_at"] = nullptr;
   call.answer(200, std::move(answer));

@@ -21,7 +21,9 @@ json::array events_of(const std::string& history) {
   if (!parsed.has_value()) return events;
   for (const auto& each : parsed->as_array()) {
     auto event = each.as_object();
-    event["type"] = event.at("event_type");
+    // Taken out first: a new member may move the others.
+    json::value type = event.at("event_type");
+    event["type"] = std::move(type);
     event.erase("event_type");
     event.erase("timestamp");
     events.emplace_back(std::move(event));
