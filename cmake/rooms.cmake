@@ -1,7 +1,8 @@
 # Flags for code that we wrote, and the helper that makes a room of src/ into a library plus its tests.
 add_library(fairlead_options INTERFACE)
 target_compile_options(fairlead_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wno-unused-parameter
-                                                  -Wno-missing-field-initializers -Werror)
+                                                  -Wno-missing-field-initializers -Werror
+                                                  $<$<CONFIG:Debug>:-O1>)
 target_include_directories(fairlead_options INTERFACE ${CMAKE_SOURCE_DIR}/src ${CMAKE_BINARY_DIR}/generated)
 if(FAIRLEAD_SANITIZE)
   target_compile_options(fairlead_options INTERFACE -fsanitize=${FAIRLEAD_SANITIZE} -fno-omit-frame-pointer
