@@ -235,6 +235,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void create_namespace(CallPtr call);
   void describe_namespace(CallPtr call);
   void update_namespace(CallPtr call);
+  void delete_namespace(CallPtr call);
 
   // Helpers of the handlers.
   void poll(CallPtr call, model::TaskKind kind);
@@ -302,7 +303,9 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   bool any_worker(const std::string& ns, const std::string& queue, Visit visit) const;
   void forget_silent_workers();
   void count_slots(NamespaceNum ns, const std::string& ns_name, const Worker& worker);
+  int64_t forget_workers(const Call& call);
   void load_builds();
+  int64_t forget_builds(const std::string& ns);
   bool is_draining(const std::string& ns, const Worker& worker) const;
   void change_build(CallPtr call, bool drains);
   Job once_durable(int status, CallPtr call, json::object answer);

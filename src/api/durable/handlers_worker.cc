@@ -274,6 +274,25 @@ void Door::Impl::deregister_worker(CallPtr call) {
   rows_.erase(shard::WorkerRow::kWorker, key, once_durable(200, call, std::move(answer)));
 }
 
+// Those of a namespace that is gone: how many there were.
+int64_t Door::Impl::forget_workers(const Call& call) {
+  int64_t count = 0;
+  for (auto at = workers_.begin(); at != workers_.end();) {
+    if (namespace_of(at->first) != call.ns->name()) {
+      ++at;
+      continue;
+    }
+    const auto key = at->first;
+    engine_.admission().remove_worker(call.ns_num(), at->second.queue, at->second.id);
+    at = workers_.erase(at);
+    int64_t recovered = 0;
+    stop_worker(key, &recovered);
+    rows_.erase(shard::WorkerRow::kWorker, key);
+    ++count;
+  }
+  return count;
+}
+
 // Ends the worker's polls and gives what it had to others.
 void Door::Impl::stop_worker(const std::string& key, int64_t* recovered) {
   end_polls(key);

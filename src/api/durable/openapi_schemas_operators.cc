@@ -156,6 +156,11 @@ const char kOperatorSchemas[] = R"json({
                "updated_at"],
   "properties": {"name": {"type": "string"}, "description": {"type": ["string", "null"]},
                  "retention_days": {"type": "integer"}, "status": {"enum": ["active", "deprecated"]}}},
+"DeletedNamespace": {
+  "type": "object", "required": ["name", "status", "deleted", "deleted_is_complete"],
+  "properties": {"name": {"type": "string"}, "status": {"const": "deleted"},
+                 "deleted": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+                 "deleted_is_complete": {"type": "boolean"}}},
 "Namespaces": {
   "type": "object", "required": ["namespaces"],
   "properties": {"namespaces": {"type": "array", "items": {"$ref": "#/components/schemas/Namespace"}}}}

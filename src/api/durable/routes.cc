@@ -337,6 +337,13 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
          &Impl::update_namespace,
          kNone,
          {"Change a namespace", "NamespaceChange", "200 Namespace, 409, 422"}},
+        {"DELETE",
+         "namespaces/{namespace}",
+         kControl,
+         "a",
+         &Impl::delete_namespace,
+         kNone,
+         {"Delete a namespace and all that is in it", "", "200 DeletedNamespace"}},
     };
     add_worker_routes(&routes);
     add_not_built(&routes);
