@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "api/durable/gzip.h"
@@ -119,7 +120,7 @@ void Call::send(int status, json::object body_out, std::string_view raw) {
   response.headers = std::move(headers);
   if (plane == Plane::kWorker) {
     body_out["protocol_version"] = kProtocolVersion;
-    body_out["server_capabilities"] = server_capabilities();
+    if (capabilities != nullptr) body_out["server_capabilities"] = *capabilities;
     response.headers.emplace_back(kProtocolHeader, kProtocolVersion);
   } else if (plane == Plane::kControl) {
     if (!operation.name.empty()) body_out["control_plane"] = control_block(*this, body_out);
@@ -156,6 +157,26 @@ void Call::invalid(std::string_view field, std::string_view text, std::string_vi
   extra["errors"] = errors;
   extra["validation_errors"] = errors;
   refuse(422, reason, text, std::move(extra));
+}
+
+void Call::exceeds(std::string_view kind, int64_t current, int64_t limit, json::object extra) {
+  extra["limit_kind"] = to_json(kind);
+  extra["current_value"] = current;
+  extra["configured_limit"] = limit;
+  extra["outcome"] = "rejected";
+  refuse(422, "structural_limit_exceeded",
+         absl::StrCat(std::string(kind), " would be ", current, "; the limit is ", limit),
+         std::move(extra));
+}
+
+void Call::exceeds(const ErrorDetail& refusal, json::object extra) {
+  const std::vector<std::string> numbers = absl::StrSplit(refusal.fields.at(2), ' ');
+  int64_t current = 0;
+  int64_t limit = 0;
+  FL_ASSERT(numbers.size() == 2 && absl::SimpleAtoi(numbers[0], &current) &&
+                absl::SimpleAtoi(numbers[1], &limit),
+            "the engine tells both numbers");
+  exceeds(refusal.fields.at(1), current, limit, std::move(extra));
 }
 
 void Call::refuse(const absl::Status& status) {

@@ -109,6 +109,9 @@ struct Validation {
   TimeNs deadline = 0;
 };
 
+// What this server can do for workers.
+json::object server_capabilities(const Options& options);
+
 // Whether a poll for workflow tasks takes such questions as well.
 bool takes_validations(const Call& poll);
 
@@ -333,6 +336,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   }
 
   const Options options_;
+  const json::object capabilities_ = server_capabilities(options_);
   shard::Engine& engine_;
   shard::DurableEngine& durable_;
   shard::WorkerRows& rows_;

@@ -51,6 +51,7 @@ void refuse_command(Call& call, const absl::Status& status) {
                        "an activity without workflow code cannot be told anything",
                        std::move(extra));
   }
+  if (reason == "structural_limit_exceeded") return call.exceeds(detail, std::move(extra));
   if (reason == "run_not_active") extra["outcome"] = "rejected_not_active";
   if (reason == "run_not_closed") {
     extra["outcome"] = "rejected_run_not_closed";
@@ -102,6 +103,7 @@ void Door::Impl::signal(CallPtr call) {
   request.request_id = text_of(call->body, "request_id");
   request.intent = intent_of(*call, *input);
   request.name = call->args.back();
+  request.limits = options_.run_limits;
   Members door;
   door.put("signal_name", request.name);
   door.put("workflow_instance_id", request.run.workflow_id);
@@ -143,6 +145,7 @@ void Door::Impl::update(CallPtr call) {
   request.request_id = text_of(call->body, "request_id");
   request.intent = intent_of(*call, *input);
   request.name = call->args.back();
+  request.limits = options_.run_limits;
   request.wait_for =
       wait_for == "completed" ? shard::UpdateStage::kCompleted : shard::UpdateStage::kAccepted;
   Members door;

@@ -11,7 +11,6 @@ namespace fairlead::durable {
 
 namespace {
 
-constexpr int64_t kRetentionDays = 30;
 // Workflows that are counted before a namespace is deleted; of a larger one it is said that the
 // count is not all.
 constexpr size_t kCountedMax = 10'000;
@@ -67,7 +66,7 @@ void Door::Impl::create_namespace(CallPtr call) {
   }
   model::NamespaceRow row;
   std::string description;
-  int64_t days = kRetentionDays;
+  int64_t days = options_.retention_days;
   if (!read_fields(*call, &description, &days)) return;
   row.set_name(name);
   row.set_description(description);
