@@ -333,6 +333,7 @@ class CommandReader {
     Members start;
     start.put("workflow_instance_id", child->workflow_id());
     if (!arguments.empty()) start.put_raw("input", arguments);
+    start.raw(context_.declared(text_of(command_, "queue"), type));
     child->set_start_door(start.take());
     drafts_.push_back(std::move(draft));
     return true;
@@ -562,6 +563,7 @@ class CommandReader {
     }
     Members start;
     if (!arguments.empty()) start.put_raw("input", arguments);
+    start.raw(context_.declared(text_of(command_, "queue"), next->workflow_type()));
     next->set_start_door(start.take());
     drafts_.push_back(std::move(draft));
     return true;

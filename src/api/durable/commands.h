@@ -17,6 +17,8 @@ struct CommandContext {
   std::string namespace_id;
   const Options& options;
   std::function<std::string()> make_id;
+  // What a run takes that is started on a queue, of a type; empty: of the run that commands.
+  std::function<std::string(const std::string& queue, const std::string& type)> declared;
 };
 
 // What is wrong with a completion, and where.

@@ -110,13 +110,16 @@ void Door::Impl::signal(CallPtr call) {
   door.put("payload_codec", "avro");
   if (!input->empty()) door.put_raw("arguments", *input);
   request.door = door.take();
-  durable_.signal_run(std::move(request),
-                      here<shard::Receipt>([call](absl::StatusOr<shard::Receipt> receipt) {
-                        if (!receipt.ok()) return refuse_command(*call, receipt.status());
-                        auto body = receipt_body(*call, *receipt, "signal_received");
-                        body["signal_name"] = call->args.back();
-                        call->answer(202, std::move(body));
-                      }));
+  const auto run = request.run;
+  check_contract(call, run, *input, [this, call, request = std::move(request)] {
+    durable_.signal_run(request,
+                        here<shard::Receipt>([call](absl::StatusOr<shard::Receipt> receipt) {
+                          if (!receipt.ok()) return refuse_command(*call, receipt.status());
+                          auto body = receipt_body(*call, *receipt, "signal_received");
+                          body["signal_name"] = call->args.back();
+                          call->answer(202, std::move(body));
+                        }));
+  });
 }
 
 void Door::Impl::update(CallPtr call) {
@@ -157,8 +160,10 @@ void Door::Impl::update(CallPtr call) {
   sent->input = *input;
   sent->wait_for = wait_for;
   sent->wait_seconds = wait_seconds;
-  if (!has_validators_) return accept_update(std::move(sent));
-  judge_update(std::move(sent));
+  check_contract(call, sent->request.run, sent->input, [this, sent] {
+    if (!has_validators_) return accept_update(sent);
+    judge_update(sent);
+  });
 }
 
 void Door::Impl::accept_update(std::shared_ptr<SentUpdate> sent) {

@@ -226,6 +226,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
   body.put_raw("history_events", absl::StrCat("[", events.joined, "]"));
   hand_out(receipt, name, token, true, task.expires_ns,
            absl::StrCat("\"task\":{", body.text(), "}"));
+  handed_out_[name].workflow_type = task.workflow_type;
 }
 
 void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask& task) {
@@ -284,7 +285,7 @@ void Door::Impl::hand_out(const std::string& receipt, const std::string& task,
   kept.task = task;
   kept.body = std::move(body);
   kept.expires = expires;
-  handed_out_[task] = {kept.worker, receipt, std::move(token), is_workflow};
+  handed_out_[task] = {kept.worker, receipt, std::move(token), is_workflow, ""};
   call->answer(200, {{"poll_status", "leased"}, {"server_time", format_time(now())}}, kept.body);
 }
 

@@ -191,6 +191,7 @@ void Door::Impl::start(CallPtr call) {
   accepted.put_if(!business_key.empty(), "business_key", business_key);
   start.envelope = accepted.text();
   if (!input->empty()) accepted.put_raw("input", *input);
+  accepted.raw(declared_for(call->ns->name(), queue, start.workflow_type));
   start.door = accepted.take();
 
   json::object answer{{"workflow_id", start.workflow_id}, {"workflow_type", start.workflow_type},

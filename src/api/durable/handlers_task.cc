@@ -158,8 +158,16 @@ void Door::Impl::complete_task(CallPtr call) {
     return call->exceeds("command_batch_size", count, options_.command_batch_max,
                          {{"task_id", call->arg(0)}});
   }
+  const auto handed_out = handed_out_.find(call->arg(0));
+  const bool is_known = handed_out != handed_out_.end();
+  const auto declared = [&](std::string queue, std::string type) {
+    if (type.empty() && is_known) type = handed_out->second.workflow_type;
+    const auto worker = workers_.find(worker_key(*call, token->owner));
+    if (queue.empty() && worker != workers_.end()) queue = worker->second.queue;
+    return declared_for(call->ns->name(), queue, type);
+  };
   const CommandContext context{call->ns->name(), call->ns->id(), options_,
-                               [this] { return make_id(); }};
+                               [this] { return make_id(); }, declared};
   shard::CompleteTask request;
   request.token = *token;
   request.limits = options_.run_limits;
