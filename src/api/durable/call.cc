@@ -18,20 +18,49 @@ constexpr size_t kWorthCompressing = 8 << 10;
 
 // Members of an answer that are told again in its control_plane block.
 constexpr const char* kMirrored[] = {
-    "run_id",          "workflow_type",    "namespace",         "business_key",
-    "status",          "status_bucket",    "is_terminal",       "task_queue",
-    "run_number",      "run_count",        "workflow_count",    "is_current_run",
-    "compatibility",   "started_at",       "closed_at",         "last_progress_at",
-    "wait_kind",       "wait_reason",      "next_page_token",   "command_id",
-    "command_status",  "command_source",   "target_scope",      "outcome",
-    "reason",          "rejection_reason", "validation_errors", "result",
-    "result_envelope", "update_id",        "update_status",     "wait_for",
-    "wait_timed_out",  "blocked_reason",   "message",           "wait_timeout_seconds",
+    "run_id",
+    "workflow_type",
+    "namespace",
+    "business_key",
+    "status",
+    "status_bucket",
+    "is_terminal",
+    "task_queue",
+    "run_number",
+    "run_count",
+    "workflow_count",
+    "is_current_run",
+    "compatibility",
+    "started_at",
+    "closed_at",
+    "last_progress_at",
+    "wait_kind",
+    "wait_reason",
+    "next_page_token",
+    "command_id",
+    "command_status",
+    "command_source",
+    "target_scope",
+    "outcome",
+    "reason",
+    "rejection_reason",
+    "validation_errors",
+    "result",
+    "result_envelope",
+    "update_id",
+    "update_status",
+    "wait_for",
+    "wait_timed_out",
+    "blocked_reason",
+    "message",
+    "wait_timeout_seconds",
+    "diagnostic_status",
 };
 
 json::array success_fields(std::string_view operation) {
   if (operation == "start") return {"workflow_id", "outcome"};
   if (operation == "describe_run") return {"run_id"};
+  if (operation == "debug_workflow") return {"run_id", "diagnostic_status"};
   if (operation == "history") return {"next_page_token"};
   if (operation == "query") return {"result"};
   if (operation == "list" || operation == "describe" || operation == "list_runs") return {};

@@ -524,7 +524,9 @@ class CommandReader {
 
   bool complete() {
     std::string result;
-    if (!payload("result", &result)) return false;
+    auto given = result_text(member(command_, "result"));
+    if (!given.ok()) return refuse("result", std::string(given.status().message()));
+    result = *std::move(given);
     model::Event draft;
     draft.set_kind(model::WORKFLOW_COMPLETED);
     draft.mutable_workflow_closed();

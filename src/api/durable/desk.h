@@ -172,6 +172,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void start(CallPtr call);
   void list_workflows(CallPtr call);
   void describe(CallPtr call);
+  void debug(CallPtr call);
   void list_runs(CallPtr call);
   void read_history(CallPtr call);
   void export_history(CallPtr call);
@@ -310,6 +311,8 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   bool any_worker(const std::string& ns, const std::string& queue, Visit visit) const;
   std::string declared_for(const std::string& ns, const std::string& queue,
                            const std::string& type) const;
+  bool any_worker_of(const std::string& ns, const std::string& queue,
+                     const std::string& type) const;
   void check_contract(CallPtr call, const shard::RunRef& run, std::string input,
                       std::function<void()> then);
   static void refuse_by_contract(Call& call, const ContractFault& fault);

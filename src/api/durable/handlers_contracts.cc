@@ -27,6 +27,15 @@ std::string Door::Impl::declared_for(const std::string& ns, const std::string& q
   return declared_members(newest->contracts.at(type).as_object());
 }
 
+// Whether a worker is there that would take a workflow of the type.
+bool Door::Impl::any_worker_of(const std::string& ns, const std::string& queue,
+                               const std::string& type) const {
+  return any_worker(ns, queue, [&](const std::string&, const Worker& worker) {
+    return !worker.is_stale(engine_.now(), options_.stale_after()) && !is_draining(ns, worker) &&
+           (worker.workflow_types.empty() || has_text(worker.workflow_types, type));
+  });
+}
+
 void Door::Impl::refuse_by_contract(Call& call, const ContractFault& fault) {
   json::object extra{{"workflow_id", call.arg(0)}};
   if (fault.status == 422) {
