@@ -23,6 +23,7 @@ json::array workflow_tasks_of(const model::RunState& run, TimeNs now) {
       {"task_id", TaskName{'w', task.scheduled_id(), run.run_id(), run.workflow_id()}.text()},
       {"task_type", "workflow"},
       {"task_status", is_leased ? "leased" : "ready"},
+      {"status", is_leased ? "leased" : "ready"},
       {"current_attempt", task.attempt()},
       {"lease_owner", is_leased ? json::value(task.identity()) : json::value()},
       {"lease_expires_at", time_or_null(expires)},
