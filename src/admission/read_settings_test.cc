@@ -1,6 +1,7 @@
 #include "admission/read_settings.h"
 
 #include "admission/json_reader.h"
+#include "base/random.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 
@@ -94,6 +95,39 @@ TEST(Overrides, EmptyEntriesAreFine) {
   EXPECT_TRUE(read_environment({{"DW_TASK_QUEUE_ADMISSION_OVERRIDES",
                                  R"({"q": [], "r": null, "s": {"workflow_tasks": []}})"}})
                   .ok());
+}
+
+// Operators paste this text from anywhere. Whatever it is, it is read or refused with a place.
+TEST(Json, DamagedTextIsReadOrRefusedWithItsPlace) {
+  const std::string whole = R"({"production:payments": {"workflow_tasks": {"max_active_leases": 8,
+      "dispatch_budget_group": "down\u0073tream", "max_dispatches_per_minute": 1.2e2}},
+      "*": {"activity_tasks": {"max_active_leases_per_queue": null, "x": [true, false, {}]}}})";
+  Random random(17);
+  int read = 0;
+  int refused = 0;
+  for (int i = 0; i < 50'000; ++i) {
+    std::string text = whole;
+    for (uint64_t changes = 1 + random.below(4); changes > 0 && !text.empty(); --changes) {
+      const size_t at = random.below(text.size());
+      const uint64_t how = random.below(4);
+      if (how == 0) text[at] = static_cast<char>(random.below(256));
+      if (how == 1) text.erase(at, 1 + random.below(8));
+      if (how == 2) text.insert(at, text.substr(random.below(text.size()), random.below(20)));
+      if (how == 3) text.resize(at);
+    }
+    const auto value = read_json(text);
+    (value.ok() ? read : refused) += 1;
+    if (value.ok()) continue;
+    const std::string message(value.status().message());
+    const size_t colon = message.find(':');
+    ASSERT_TRUE(colon != message.npos && message.find(": ", colon + 1) != message.npos) << message;
+    ASSERT_EQ(message.substr(0, colon).find_first_not_of("0123456789"), std::string::npos);
+    EXPECT_FALSE(read_environment({{"DW_TASK_QUEUE_ADMISSION_OVERRIDES", text}}).ok() &&
+                 !text.empty())
+        << text;
+  }
+  EXPECT_GT(read, 500);
+  EXPECT_GT(refused, 5'000);
 }
 
 TEST(Json, EscapesAreRead) {

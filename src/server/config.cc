@@ -164,6 +164,11 @@ absl::Status check_together(const Config& config) {
         absl::StrCat("server.grpc_port and server.http_port are both ", config.server.grpc_port,
                      "; give each a port of its own"));
   }
+  if (config.durable.history_page_default > config.durable.history_page_max) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("durable.history_page_default = ", config.durable.history_page_default,
+                     " is more than durable.history_page_max = ", config.durable.history_page_max));
+  }
   const auto& limits = config.limits;
   if (limits.workflow_task_timeout > limits.workflow_task_timeout_max) {
     return absl::InvalidArgumentError(

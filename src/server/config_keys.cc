@@ -99,6 +99,19 @@ constexpr ConfigKey number(std::string_view name, int64_t min, int64_t max, std:
               [](const Config& config) { return static_cast<int64_t>((config.*Section).*Field); }}};
 }
 
+// Of what a run of Durable Workflow may have open.
+template <auto Field>
+constexpr ConfigKey run_limit(std::string_view name, std::string_view help) {
+  return {
+      name, help,
+      ConfigKey::Number{
+          .min = 1,
+          .max = 1'000'000,
+          .unit = 1,
+          .set = [](Config& config, int64_t value) { config.durable.run_limits.*Field = value; },
+          .get = [](const Config& config) { return config.durable.run_limits.*Field; }}};
+}
+
 template <auto Section, auto Field>
 constexpr ConfigKey text(std::string_view name, std::string (*complaint)(std::string_view),
                          std::string_view help) {
@@ -116,6 +129,7 @@ constexpr ConfigKey also(std::string_view alias, ConfigKey key) {
 using Server = Config::Server;
 using Durable = durable::Options;
 constexpr auto kDurable = &Config::durable;
+using RunLimits = shard::RunLimits;
 using Engine = Config::Engine;
 using Limits = history::Limits;
 using Queues = Config::Queues;
@@ -293,6 +307,58 @@ constexpr std::array kKeys = {
     also("DW_MAX_PAYLOAD_BYTES",
          number<kDurable, &Durable::payload_bytes_max>("durable.payload_bytes_max", 1'024, 4 << 20,
                                                        "Size of a request's body in bytes")),
+    also("DW_MAX_MEMO_BYTES",
+         number<kDurable, &Durable::memo_bytes_max>("durable.memo_bytes_max", 1, 4 << 20,
+                                                    "Size of a workflow's memo in bytes")),
+    also("DW_MAX_OPERATION_NAME_LENGTH",
+         number<kDurable, &Durable::operation_name_bytes_max>(
+             "durable.operation_name_bytes_max", 1, 1'000,
+             "Length of the names of signals, queries and updates in bytes")),
+    also("DW_MAX_SEARCH_ATTRIBUTES", number<kDurable, &Durable::search_attributes_max>(
+                                         "durable.search_attributes_max", 0, 10'000,
+                                         "Search attributes that a namespace may define")),
+    also("DW_MAX_SEARCH_ATTRIBUTE_KEY_LENGTH",
+         number<kDurable, &Durable::search_attribute_key_bytes_max>(
+             "durable.search_attribute_key_bytes_max", 1, 1'000,
+             "Length of a search attribute's name in bytes")),
+    also("DW_MAX_SEARCH_ATTRIBUTE_VALUE_BYTES",
+         number<kDurable, &Durable::search_attribute_value_bytes_max>(
+             "durable.search_attribute_value_bytes_max", 1, 1 << 20,
+             "Size of a search attribute's value in bytes")),
+    also("DW_HISTORY_RETENTION_DAYS",
+         number<kDurable, &Durable::retention_days>(
+             "durable.retention_days", 1, 365,
+             "How long a new namespace keeps closed runs that does not say")),
+    also("DW_MAX_HISTORY_EVENTS",
+         run_limit<&RunLimits::history_events>(
+             "durable.history_events_max", "Events of a run; beyond it only its end is accepted")),
+    also("DW_MAX_PENDING_ACTIVITIES",
+         run_limit<&RunLimits::pending_activities>("durable.pending_activities_max",
+                                                   "Activities that a run has open at once")),
+    also("DW_MAX_PENDING_CHILDREN",
+         run_limit<&RunLimits::pending_children>("durable.pending_children_max",
+                                                 "Children that a run has open at once")),
+    also("DW_V2_LIMIT_PENDING_TIMERS",
+         run_limit<&RunLimits::pending_timers>(
+             "durable.pending_timers_max",
+             "Timers and waits with a time limit that a run has open at once")),
+    also("DW_V2_LIMIT_PENDING_SIGNALS",
+         run_limit<&RunLimits::pending_signals>(
+             "durable.pending_signals_max", "Signals that wait until a run has dealt with them")),
+    also("DW_V2_LIMIT_PENDING_UPDATES",
+         run_limit<&RunLimits::pending_updates>(
+             "durable.pending_updates_max", "Updates that wait until a run has dealt with them")),
+    also("DW_V2_LIMIT_COMMAND_BATCH_SIZE",
+         number<kDurable, &Durable::command_batch_max>("durable.command_batch_max", 1, 10'000,
+                                                       "Commands that a worker may send at once")),
+    also("DW_V2_CONTINUE_AS_NEW_EVENT_THRESHOLD",
+         number<kDurable, &Durable::continue_as_new_events>(
+             "durable.continue_as_new_events", 1, 10'000'000,
+             "Events after which workers are advised to continue as new")),
+    also("DW_V2_CONTINUE_AS_NEW_SIZE_BYTES_THRESHOLD",
+         number<kDurable, &Durable::continue_as_new_bytes>(
+             "durable.continue_as_new_bytes", 1, 1 << 30,
+             "Size of a history in bytes after which workers are advised to continue as new")),
 
     text<kLog, &Config::Log::level>("log.level", complain_of_level,
                                     "trace, debug, info, warn or error"),
@@ -369,6 +435,20 @@ absl::Status ConfigKey::set_text(std::string_view given, Config* config) const {
 }
 
 std::span<const ConfigKey> config_keys() { return kKeys; }
+
+std::span<const std::string_view> meaningless_variables() {
+  static constexpr std::string_view kNames[] = {
+      "DW_WORKER_POLL_INTERVAL_MS",
+      "DW_WORKER_POLL_SIGNAL_CHECK_INTERVAL_MS",
+      "DW_WAKE_SIGNAL_TTL_SECONDS",
+      "DW_MAX_TASKS_PER_POLL",
+      "DW_EXPIRED_WORKFLOW_TASK_RECOVERY_SCAN_LIMIT",
+      "DW_EXPIRED_WORKFLOW_TASK_RECOVERY_TTL_SECONDS",
+      "DW_QUERY_TASK_TTL_SECONDS",
+      "DW_WORKER_PROTOCOL_VERSION",
+  };
+  return kNames;
+}
 
 const ConfigKey* find_config_key(std::string_view name) {
   const auto found =

@@ -49,6 +49,9 @@ struct ConfigKey {
 };
 
 std::span<const ConfigKey> config_keys();
+// What Durable Workflow's own server can be told and this one has no use for; why is in
+// docs/durable-workflow.md. Who moves here need not remove them.
+std::span<const std::string_view> meaningless_variables();
 const ConfigKey* find_config_key(std::string_view name);
 
 // The known key nearest to a misspelt one, or empty when none is near. A key that was written into

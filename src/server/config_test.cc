@@ -4,7 +4,10 @@
 #include <set>
 #include <sstream>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "admission/read_settings.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "server/config_keys.h"
@@ -256,6 +259,55 @@ TEST(Config, DurableWorkflowsOwnVariablesAreUnderstoodAndOursWin) {
   const auto refused = Config::load(sources);
   ASSERT_FALSE(refused.ok());
   EXPECT_THAT(std::string(refused.status().message()), HasSubstr("DW_AUTH_DRIVER: "));
+}
+
+// The page lists every variable, and what it lists is true.
+TEST(Config, ThePageOfDurableWorkflowListsItsVariables) {
+  std::ifstream file(FAIRLEAD_SOURCE_DIR "/docs/durable-workflow.md");
+  std::set<std::string> keys;
+  std::set<std::string> budgets;
+  std::set<std::string> meaningless;
+  bool is_there = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with("## ")) is_there = line == "## Variables of the environment";
+    if (!is_there || !line.starts_with("| `DW_")) continue;
+    // | `DW_NAME` | `key` |, or a sentence in place of the key
+    const std::vector<std::string> cells = absl::StrSplit(line, '`');
+    if (cells.size() < 4) {
+      meaningless.insert(cells[1]);
+    } else if (cells[3] == "[admission]") {
+      budgets.insert(cells[1]);
+    } else {
+      keys.insert(absl::StrCat(cells[1], " durable.", cells[3]));
+    }
+  }
+  std::set<std::string> known;
+  for (const auto& key : config_keys()) {
+    if (key.alias.empty()) continue;
+    known.insert(absl::StrCat(std::string(key.alias), " ", std::string(key.name)));
+  }
+  EXPECT_EQ(keys, known);
+  for (const auto& name : budgets) {
+    const bool is_json = name == "DW_TASK_QUEUE_ADMISSION_OVERRIDES";
+    const bool is_window = absl::StrContains(name, "WINDOW");
+    const std::string value = is_json ? "{}" : is_window ? "sliding" : "1";
+    EXPECT_TRUE(admission::read_environment({{name, value}}).ok()) << name;
+    const auto misspelt = admission::read_environment({{name + "X", value}});
+    EXPECT_FALSE(misspelt.ok()) << name << " is not one of the budgets";
+  }
+  EXPECT_EQ(budgets.size(), 14U);
+  EXPECT_EQ(meaningless, (std::set<std::string>(meaningless_variables().begin(),
+                                                meaningless_variables().end())));
+  ConfigSources sources;
+  for (const auto& name : meaningless) sources.environment[name] = "1";
+  EXPECT_TRUE(Config::load(sources).ok());
+}
+
+TEST(Config, APageOfHistoryIsNoLargerThanTheLargest) {
+  ConfigSources sources;
+  sources.environment = {{"DW_HISTORY_PAGE_SIZE_MAX", "10"}};
+  EXPECT_THAT(std::string(Config::load(sources).status().message()),
+              HasSubstr("durable.history_page_default = 500 is more than"));
 }
 
 TEST(Config, ExecutorsAreHalfOfTheCoresUnlessToldOtherwise) {

@@ -10,8 +10,21 @@
 // task's number, attempt and owner; run references carry the flavour.
 namespace fairlead::shard {
 
+// What a run may have open at once, as its door's operator wants it. A request that would exceed
+// one of these is refused as a whole: "structural_limit_exceeded", with the kind, and then how many
+// there would be and the limit.
+struct RunLimits {
+  int64_t history_events = 50'000;
+  int64_t pending_activities = 2'000;
+  int64_t pending_children = 2'000;
+  int64_t pending_timers = 2'000;
+  int64_t pending_signals = 5'000;
+  int64_t pending_updates = 500;
+};
+
 struct CompleteTask {
   TaskToken token;
+  RunLimits limits;
   // Drafts, in order; see history/commands.h and history/durable.h. None: the workflow waits.
   std::vector<model::Event> commands;
 };
@@ -53,10 +66,12 @@ struct SignalRun {
   std::string intent;  // what two requests of one id must have in common
   std::string name;
   std::string door;
+  RunLimits limits;
 };
 
 struct UpdateRun {
   RunRef run;
+  RunLimits limits;
   std::string request_id;
   std::string intent;
   std::string name;

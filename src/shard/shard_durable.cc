@@ -17,9 +17,6 @@ namespace fairlead::shard {
 
 namespace {
 
-constexpr int kMessagesMax = 5'000;
-constexpr int kUpdatesMax = 500;
-
 history::LeaseClaim claim_of(const TaskToken& token) {
   return {token.scheduled_id, token.attempt, token.owner};
 }
@@ -33,6 +30,55 @@ TaskCompleted result_of(const RunEntry& entry) {
   result.run = entry.run.state;
   if (result.run.has_workflow_task()) result.next_task = result.run.workflow_task().scheduled_id();
   return result;
+}
+
+absl::Status exceeds(const char* kind, int64_t current, int64_t limit) {
+  return errors::lease_refused("structural_limit_exceeded", kind,
+                               absl::StrCat(current, " ", limit));
+}
+
+// Whether the run may have what these commands begin besides what it has open.
+absl::Status check_limits(const history::Run& run, const RunLimits& limits,
+                          const std::vector<model::Event>& commands) {
+  const auto count = [&](auto is_one) {
+    return static_cast<int64_t>(std::count_if(commands.begin(), commands.end(), is_one));
+  };
+  const auto of_kind = [&](model::EventKind kind) {
+    return count([kind](const model::Event& command) { return command.kind() == kind; });
+  };
+  const int64_t timeouts = count([](const model::Event& command) {
+    return command.kind() == model::WAIT_OPENED && command.wait().has_timeout_ns();
+  });
+  const bool closes = !commands.empty() && commands.back().has_workflow_closed();
+  const int64_t events = run.state.next_event_id() - 1;
+  struct Line {
+    const char* kind;
+    int64_t more;
+    int64_t there;
+    int64_t limit;
+  };
+  const Line lines[] = {
+      {"history_event_count", closes ? 0 : static_cast<int64_t>(commands.size()), events,
+       limits.history_events},
+      {"pending_activity_count", of_kind(model::ACTIVITY_SCHEDULED),
+       static_cast<int64_t>(run.activities.size()), limits.pending_activities},
+      {"pending_child_count", of_kind(model::CHILD_INITIATED),
+       static_cast<int64_t>(run.children.size()), limits.pending_children},
+      {"pending_timer_count", of_kind(model::TIMER_STARTED) + timeouts,
+       static_cast<int64_t>(run.timers.size()), limits.pending_timers},
+  };
+  for (const auto& line : lines) {
+    // A limit that was lowered meanwhile does not stop a run that begins nothing.
+    if (line.more == 0 || line.there + line.more <= line.limit) continue;
+    return exceeds(line.kind, line.there + line.more, line.limit);
+  }
+  return absl::OkStatus();
+}
+
+int64_t waiting_messages(const model::RunState& state, bool updates) {
+  const auto& messages = state.durable().messages();
+  return std::count_if(messages.begin(), messages.end(),
+                       [updates](const auto& each) { return each.is_update() == updates; });
 }
 
 }  // namespace
@@ -63,6 +109,10 @@ void Shard::complete_task(CompleteTask request, Reply<TaskCompleted> reply) {
 void Shard::complete_leased(RunEntry& entry, CompleteTask request, Reply<TaskCompleted> answer) {
   auto& commands = request.commands;
   if (const auto status = history::number_steps(entry.run.state, &commands); !status.ok()) {
+    answer(status);
+    return;
+  }
+  if (const auto status = check_limits(entry.run, request.limits, commands); !status.ok()) {
     answer(status);
     return;
   }
@@ -193,8 +243,12 @@ void Shard::signal_run(SignalRun request, Reply<Receipt> reply) {
           return;
         }
         const auto& state = entry.run.state;
+        const int64_t waiting = waiting_messages(state, false);
+        if (waiting >= request.limits.pending_signals) {
+          answer(exceeds("pending_signal_count", waiting + 1, request.limits.pending_signals));
+          return;
+        }
         if (state.signals() >= world_.limits->signals ||
-            state.durable().messages_size() >= kMessagesMax ||
             state.buffered_bytes() >= world_.limits->buffered_bytes) {
           answer(errors::concurrent_limit(
               absl::StrCat("the run has taken ", state.signals(), " signals, of which ",
@@ -234,12 +288,9 @@ void Shard::update_run(UpdateRun request, Reply<UpdateResult> reply) {
           answer(errors::lease_refused("request_not_seen"));
           return;
         }
-        const auto& messages = entry.run.state.durable().messages();
-        const auto waiting = std::count_if(messages.begin(), messages.end(),
-                                           [](const auto& each) { return each.is_update(); });
-        if (waiting >= kUpdatesMax) {
-          answer(errors::concurrent_limit(
-              absl::StrCat(waiting, " updates of the run wait already; it takes no more")));
+        const int64_t waiting = waiting_messages(entry.run.state, true);
+        if (waiting >= request.limits.pending_updates) {
+          answer(exceeds("pending_update_count", waiting + 1, request.limits.pending_updates));
           return;
         }
         auto step = begin(entry);

@@ -52,6 +52,12 @@ class Stage:
         return self.http.post(f"/worker/{kind}-tasks/poll", headers=WORKER, json={
             "worker_id": self.queue, "task_queue": self.queue, "timeout_seconds": 1}).json()["task"]
 
+    def spare(self) -> str:
+        """A namespace that may be deleted."""
+        name = f"spare-{uuid.uuid4().hex}"
+        self.http.post("/namespaces", headers=CONTROL, json={"name": name}).raise_for_status()
+        return name
+
     def workflow_task(self) -> dict:
         self.start()
         return self.poll("workflow")
@@ -84,7 +90,7 @@ def aim(case: schemathesis.Case, stage: Stage) -> None:
         stage.register()
         known["worker_id"] = stage.queue
     if "namespace" in known:
-        known["namespace"] = "default"
+        known["namespace"] = stage.spare() if case.method == "DELETE" else "default"
     if "workflow-tasks/{task_id}" in path:
         task = stage.workflow_task()
         known["task_id"] = task["task_id"]

@@ -1,7 +1,11 @@
 """What operators do with the SDK's client: builds, repairs, the archive."""
 
+import os
+import uuid
+
 import pytest
-from durable_workflow.errors import ServerError
+from durable_workflow import Client
+from durable_workflow.errors import NamespaceNotFound, ServerError
 
 
 def test_a_build_is_drained_and_resumed(perform):
@@ -49,5 +53,30 @@ def test_a_closed_workflow_is_archived(perform):
         await stage.client.terminate_workflow(handle.workflow_id)
         assert (await stage.client.archive_workflow(handle.workflow_id, reason="old")).outcome == "archived"
         assert (await stage.client.archive_workflow(handle.workflow_id)).outcome == "archive_not_needed"
+
+    perform(script, with_worker=False)
+
+
+def test_a_namespace_is_deleted_with_all_that_is_in_it(perform):
+    async def script(stage):
+        name = f"short-lived-{uuid.uuid4().hex}"
+        await stage.client.create_namespace(name, description="for a moment", retention_days=3)
+        async with Client(os.environ["DURABLE_URL"], namespace=name) as client:
+            for number in range(3):
+                await client.start_workflow(
+                    workflow_type="greeter", workflow_id=f"{name}-{number}", task_queue="q", input=["Ada"])
+            deleted = await stage.client.delete_namespace(name)
+            assert (deleted.name, deleted.status, deleted.retention_days) == (name, "deleted", 3)
+            assert deleted.deleted == {"workflows": 3, "activities": 0, "workers": 0, "drained_builds": 0}
+            with pytest.raises(NamespaceNotFound):
+                await client.describe_workflow(f"{name}-0")
+        assert name not in [each.name for each in (await stage.client.list_namespaces()).namespaces]
+        with pytest.raises(NamespaceNotFound):
+            await stage.client.delete_namespace(name)
+        # The name is free, and nothing of the old one comes back with it.
+        await stage.client.create_namespace(name)
+        async with Client(os.environ["DURABLE_URL"], namespace=name) as client:
+            assert (await client.list_workflows()).executions == []
+        await stage.client.delete_namespace(name)
 
     perform(script, with_worker=False)

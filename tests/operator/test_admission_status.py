@@ -178,6 +178,37 @@ async def test_slots_of_temporal_workers(server: Server) -> None:
         await becomes("activity", "accepting")
 
 
+# A workflow task of the SDK is answered at once, so that no cap on their leases stays full long enough to be seen.
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [("activity", field) for field in BUDGETS] + [("workflow", field) for field in BUDGETS if "dispatches" in field],
+)
+async def test_each_budget_throttles_temporal_workers(server: Server, field: str, kind: str) -> None:
+    server.write(
+        f'[admission.queue_overrides."*".{kind}_tasks]\n'
+        f'{field} = 1\ndispatch_budget_group = "shared"\ndispatch_window = "sliding"\n'
+    )
+    client = await server.start()
+    bench = Bench()
+    async with Worker(client, task_queue=QUEUE, workflows=[Errand], activities=[bench.work]):
+        await begin(client, QUEUE, 3)
+
+        async def is_used_up() -> bool:
+            shown = (await server.admission(QUEUE))[f"{kind}_tasks"]
+            return shown["status"] == "throttled" and shown["ready_count"] == 2
+
+        await until(is_used_up)
+        shown = (await server.admission(QUEUE))[f"{kind}_tasks"]
+        assert (shown[BUDGETS[field]], shown["active_worker_count"]) == (0, 1)
+        assert server.door().admission(QUEUE)[f"{kind}_tasks"] == shown
+
+        async def has_one_begun() -> bool:
+            return len(bench.begun) == 1
+
+        await until(has_one_begun)
+        bench.may_end.set()
+
+
 # ---- a fleet of both -----------------------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "api/durable/gzip.h"
@@ -17,20 +18,49 @@ constexpr size_t kWorthCompressing = 8 << 10;
 
 // Members of an answer that are told again in its control_plane block.
 constexpr const char* kMirrored[] = {
-    "run_id",          "workflow_type",    "namespace",         "business_key",
-    "status",          "status_bucket",    "is_terminal",       "task_queue",
-    "run_number",      "run_count",        "workflow_count",    "is_current_run",
-    "compatibility",   "started_at",       "closed_at",         "last_progress_at",
-    "wait_kind",       "wait_reason",      "next_page_token",   "command_id",
-    "command_status",  "command_source",   "target_scope",      "outcome",
-    "reason",          "rejection_reason", "validation_errors", "result",
-    "result_envelope", "update_id",        "update_status",     "wait_for",
-    "wait_timed_out",  "blocked_reason",   "message",           "wait_timeout_seconds",
+    "run_id",
+    "workflow_type",
+    "namespace",
+    "business_key",
+    "status",
+    "status_bucket",
+    "is_terminal",
+    "task_queue",
+    "run_number",
+    "run_count",
+    "workflow_count",
+    "is_current_run",
+    "compatibility",
+    "started_at",
+    "closed_at",
+    "last_progress_at",
+    "wait_kind",
+    "wait_reason",
+    "next_page_token",
+    "command_id",
+    "command_status",
+    "command_source",
+    "target_scope",
+    "outcome",
+    "reason",
+    "rejection_reason",
+    "validation_errors",
+    "result",
+    "result_envelope",
+    "update_id",
+    "update_status",
+    "wait_for",
+    "wait_timed_out",
+    "blocked_reason",
+    "message",
+    "wait_timeout_seconds",
+    "diagnostic_status",
 };
 
 json::array success_fields(std::string_view operation) {
   if (operation == "start") return {"workflow_id", "outcome"};
   if (operation == "describe_run") return {"run_id"};
+  if (operation == "debug_workflow") return {"run_id", "diagnostic_status"};
   if (operation == "history") return {"next_page_token"};
   if (operation == "query") return {"result"};
   if (operation == "list" || operation == "describe" || operation == "list_runs") return {};
@@ -119,7 +149,7 @@ void Call::send(int status, json::object body_out, std::string_view raw) {
   response.headers = std::move(headers);
   if (plane == Plane::kWorker) {
     body_out["protocol_version"] = kProtocolVersion;
-    body_out["server_capabilities"] = server_capabilities();
+    if (capabilities != nullptr) body_out["server_capabilities"] = *capabilities;
     response.headers.emplace_back(kProtocolHeader, kProtocolVersion);
   } else if (plane == Plane::kControl) {
     if (!operation.name.empty()) body_out["control_plane"] = control_block(*this, body_out);
@@ -156,6 +186,26 @@ void Call::invalid(std::string_view field, std::string_view text, std::string_vi
   extra["errors"] = errors;
   extra["validation_errors"] = errors;
   refuse(422, reason, text, std::move(extra));
+}
+
+void Call::exceeds(std::string_view kind, int64_t current, int64_t limit, json::object extra) {
+  extra["limit_kind"] = to_json(kind);
+  extra["current_value"] = current;
+  extra["configured_limit"] = limit;
+  extra["outcome"] = "rejected";
+  refuse(422, "structural_limit_exceeded",
+         absl::StrCat(std::string(kind), " would be ", current, "; the limit is ", limit),
+         std::move(extra));
+}
+
+void Call::exceeds(const ErrorDetail& refusal, json::object extra) {
+  const std::vector<std::string> numbers = absl::StrSplit(refusal.fields.at(2), ' ');
+  int64_t current = 0;
+  int64_t limit = 0;
+  FL_ASSERT(numbers.size() == 2 && absl::SimpleAtoi(numbers[0], &current) &&
+                absl::SimpleAtoi(numbers[1], &limit),
+            "the engine tells both numbers");
+  exceeds(refusal.fields.at(1), current, limit, std::move(extra));
 }
 
 void Call::refuse(const absl::Status& status) {

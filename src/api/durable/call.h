@@ -9,6 +9,7 @@
 #include "absl/status/status.h"
 #include "api/durable/door.h"
 #include "api/durable/json.h"
+#include "base/error.h"
 #include "shard/namespaces.h"
 
 namespace fairlead::durable {
@@ -17,9 +18,6 @@ inline constexpr char kProtocolVersion[] = "1.20";
 inline constexpr char kControlVersion[] = "2";
 inline constexpr char kProtocolHeader[] = "X-Durable-Workflow-Protocol-Version";
 inline constexpr char kControlHeader[] = "X-Durable-Workflow-Control-Plane-Version";
-
-// What the worker plane tells in every answer.
-const json::object& server_capabilities();
 
 enum class Plane { kOpen, kDiscovery, kControl, kWorker };
 
@@ -44,6 +42,7 @@ class Call {
   shard::NamespacePtr ns;
   std::vector<std::pair<std::string, std::string>> headers;  // of the answer
   bool may_compress = false;
+  const json::object* capabilities = nullptr;  // of the server: the worker plane tells them always
 
   NamespaceNum ns_num() const { return NamespaceNum(ns->num()); }
   const std::string& arg(size_t index) const { return args.at(index); }
@@ -57,6 +56,9 @@ class Call {
   // 422: the field and what is wrong with it.
   void invalid(std::string_view field, std::string_view text,
                std::string_view reason = "validation_failed");
+  // 422: the run would have more of something than it may.
+  void exceeds(std::string_view kind, int64_t current, int64_t limit, json::object extra);
+  void exceeds(const ErrorDetail& refusal, json::object extra);
   // An error of the engine that no handler has a better answer for.
   void refuse(const absl::Status& status);
   bool is_answered() const { return is_answered_; }

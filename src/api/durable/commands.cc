@@ -241,7 +241,7 @@ class CommandReader {
     activity->set_schedule_to_start_ns(to_start);
     activity->set_start_to_close_ns(attempt);
     activity->set_heartbeat_ns(heartbeat);
-    activity->set_lease_ns(context_.activity_lease);
+    activity->set_lease_ns(context_.options.activity_lease);
     Members fields;
     fields.put("activity_execution_id", activity->activity_id());
     fields.put("activity_type", type);
@@ -317,7 +317,7 @@ class CommandReader {
     }
     child->set_execution_timeout_ns(execution);
     child->set_run_timeout_ns(run);
-    child->set_task_timeout_ns(context_.workflow_lease);
+    child->set_task_timeout_ns(context_.options.workflow_lease);
     child->set_reuse_policy(kRejectDuplicate);
     if (member(command_, "retry_policy") != nullptr &&
         !retry_policy(child->mutable_retry_policy())) {
@@ -333,6 +333,7 @@ class CommandReader {
     Members start;
     start.put("workflow_instance_id", child->workflow_id());
     if (!arguments.empty()) start.put_raw("input", arguments);
+    start.raw(context_.declared(text_of(command_, "queue"), type));
     child->set_start_door(start.take());
     drafts_.push_back(std::move(draft));
     return true;
@@ -410,6 +411,8 @@ class CommandReader {
     draft.set_kind(model::SEARCH_ATTRIBUTES_UPSERTED);
     draft.mutable_command_recorded()->mutable_step();
     for (const auto& entry : attributes->as_object()) {
+      const auto fault = attribute_fault(entry.key(), entry.value(), context_.options);
+      if (!fault.empty()) return refuse("attributes", fault);
       (*draft.mutable_command_recorded()->mutable_upserts())[to_std(entry.key())] =
           entry.value().is_null() ? "" : json::serialize(entry.value());
     }
@@ -521,7 +524,9 @@ class CommandReader {
 
   bool complete() {
     std::string result;
-    if (!payload("result", &result)) return false;
+    auto given = result_text(member(command_, "result"));
+    if (!given.ok()) return refuse("result", std::string(given.status().message()));
+    result = *std::move(given);
     model::Event draft;
     draft.set_kind(model::WORKFLOW_COMPLETED);
     draft.mutable_workflow_closed();
@@ -560,6 +565,7 @@ class CommandReader {
     }
     Members start;
     if (!arguments.empty()) start.put_raw("input", arguments);
+    start.raw(context_.declared(text_of(command_, "queue"), next->workflow_type()));
     next->set_start_door(start.take());
     drafts_.push_back(std::move(draft));
     return true;
@@ -578,11 +584,21 @@ bool is_terminal(std::string_view type) {
 
 }  // namespace
 
+std::string attribute_fault(std::string_view key, const json::value& value,
+                            const Options& options) {
+  const auto key_max = options.search_attribute_key_bytes_max;
+  const auto value_max = options.search_attribute_value_bytes_max;
+  const bool is_long =
+      value.is_string() && static_cast<int64_t>(value.as_string().size()) > value_max;
+  if (static_cast<int64_t>(key.size()) <= key_max && !is_long) return "";
+  return absl::StrCat(std::string(key), " is longer than a key (", key_max, " bytes) or a value (",
+                      value_max, " bytes) may be");
+}
+
 bool read_commands(const json::array& commands, const CommandContext& context,
                    std::vector<model::Event>* drafts, CommandFault* fault) {
-  if (commands.empty() || static_cast<int64_t>(commands.size()) > context.commands_max) {
-    *fault = {"commands", absl::StrCat("a completion has 1 to ", context.commands_max,
-                                       " commands, not ", commands.size())};
+  if (commands.empty()) {
+    *fault = {"commands", "a completion has at least one command"};
     return false;
   }
   for (size_t i = 0; i < commands.size(); ++i) {

@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_cat.h"
 #include "api/durable/call.h"
+#include "api/durable/contracts.h"
 #include "api/durable/door.h"
 #include "api/durable/names.h"
 #include "api/durable/openapi.h"
@@ -31,6 +33,7 @@ struct Worker {
   json::array capabilities;
   json::object fingerprints;
   json::object validators;  // by workflow type: the updates that its code judges
+  json::object contracts;   // by workflow type: what it takes; see contracts.h
   int64_t workflow_slots = 100;
   int64_t activity_slots = 100;
   json::value task_slots;
@@ -61,6 +64,7 @@ struct HandedOut {
   std::string receipt;
   shard::TaskToken token;
   bool is_workflow = true;
+  std::string workflow_type;
 };
 
 // A question to workflow code. In memory only: its caller waits.
@@ -108,6 +112,9 @@ struct Validation {
   std::string receipt;  // of the poll that took it, if that can be repeated
   TimeNs deadline = 0;
 };
+
+// What this server can do for workers.
+json::object server_capabilities(const Options& options);
 
 // Whether a poll for workflow tasks takes such questions as well.
 bool takes_validations(const Call& poll);
@@ -165,6 +172,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void start(CallPtr call);
   void list_workflows(CallPtr call);
   void describe(CallPtr call);
+  void debug(CallPtr call);
   void list_runs(CallPtr call);
   void read_history(CallPtr call);
   void export_history(CallPtr call);
@@ -235,6 +243,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void create_namespace(CallPtr call);
   void describe_namespace(CallPtr call);
   void update_namespace(CallPtr call);
+  void delete_namespace(CallPtr call);
 
   // Helpers of the handlers.
   void poll(CallPtr call, model::TaskKind kind);
@@ -300,9 +309,18 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
                  const std::string& update) const;
   template <typename Visit>
   bool any_worker(const std::string& ns, const std::string& queue, Visit visit) const;
+  std::string declared_for(const std::string& ns, const std::string& queue,
+                           const std::string& type) const;
+  bool any_worker_of(const std::string& ns, const std::string& queue,
+                     const std::string& type) const;
+  void check_contract(CallPtr call, const shard::RunRef& run, std::string input,
+                      std::function<void()> then);
+  static void refuse_by_contract(Call& call, const ContractFault& fault);
   void forget_silent_workers();
   void count_slots(NamespaceNum ns, const std::string& ns_name, const Worker& worker);
+  int64_t forget_workers(const Call& call);
   void load_builds();
+  int64_t forget_builds(const std::string& ns);
   bool is_draining(const std::string& ns, const Worker& worker) const;
   void change_build(CallPtr call, bool drains);
   Job once_durable(int status, CallPtr call, json::object answer);
@@ -330,6 +348,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   }
 
   const Options options_;
+  const json::object capabilities_ = server_capabilities(options_);
   shard::Engine& engine_;
   shard::DurableEngine& durable_;
   shard::WorkerRows& rows_;
@@ -347,9 +366,21 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   std::map<std::string, QueryTask> queries_;
   std::map<std::string, std::deque<std::string>> pending_queries_;  // by queue
   std::map<std::string, std::deque<QueryPoll>> query_polls_;        // by queue
-  bool has_validators_ = false;                                     // or had, since the start
-  std::map<std::string, Validation> validations_;                   // by id, oldest first
-  std::map<std::string, std::deque<QueryPoll>> validation_polls_;   // by queue
+  bool has_contracts_ = false;                                      // or had, since the start
+  absl::flat_hash_map<std::string, std::shared_ptr<const json::object>> declared_;  // by run
+  bool has_validators_ = false;                                    // or had, since the start
+  std::map<std::string, Validation> validations_;                  // by id, oldest first
+  std::map<std::string, std::deque<QueryPoll>> validation_polls_;  // by queue
 };
+
+template <typename Visit>
+bool Door::Impl::any_worker(const std::string& ns, const std::string& queue, Visit visit) const {
+  const std::string prefix = absl::StrCat(ns, "\n");
+  for (auto at = workers_.lower_bound(prefix); at != workers_.end(); ++at) {
+    if (!at->first.starts_with(prefix)) return false;
+    if (at->second.queue == queue && visit(at->first, at->second)) return true;
+  }
+  return false;
+}
 
 }  // namespace fairlead::durable

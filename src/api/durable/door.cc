@@ -91,6 +91,7 @@ void Door::Impl::serve(CallPtr call) {
   const bool is_worker_path = absl::StartsWith(call->request->path, "/api/worker/");
   call->plane = route != nullptr ? route->plane : is_worker_path ? Plane::kWorker : Plane::kControl;
   if (route != nullptr) call->operation = route->operation;
+  call->capabilities = &capabilities_;
   call->may_compress = options_.compression_enabled == "true";
   if (!check_body(*call, route) || !check_credentials(*call, route)) return;
   if (route == nullptr) {

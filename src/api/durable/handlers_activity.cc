@@ -23,7 +23,7 @@ json::object activity_answer(const Call& call, const char* outcome) {
 void Door::Impl::complete_activity(CallPtr call) {
   auto token = leased_token(*call, 'a');
   if (!token.has_value()) return;
-  const auto result = payload_text(member(call->body, "result"), false);
+  const auto result = result_text(member(call->body, "result"));
   if (!result.ok()) return call->invalid("result", std::string(result.status().message()));
   shard::CompleteActivity request;
   request.token = *token;

@@ -13,8 +13,6 @@ namespace fairlead::durable {
 
 namespace {
 
-constexpr size_t kNameMax = 128;
-constexpr int kDefinitionsMax = 100;
 // DO NOT CHANGE: definitions are among the data of their namespace, under these names.
 constexpr std::string_view kPrefix = "durable-workflow.search-attribute.";
 constexpr std::array<std::pair<const char*, const char*>, 8> kSystem = {{
@@ -37,8 +35,8 @@ bool is_system(std::string_view name) {
                      [&](const auto& each) { return each.first == name; });
 }
 
-bool is_name(const std::string& name) {
-  return !name.empty() && name.size() <= kNameMax &&
+bool is_name(const std::string& name, int64_t bytes_max) {
+  return !name.empty() && static_cast<int64_t>(name.size()) <= bytes_max &&
          absl::ascii_isalpha(static_cast<unsigned char>(name[0])) &&
          std::all_of(name.begin(), name.end(), [](char c) {
            return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '_';
@@ -62,10 +60,10 @@ void Door::Impl::list_attributes(CallPtr call) {
 void Door::Impl::define_attribute(CallPtr call) {
   const std::string name = text_of(call->body, "name");
   const std::string type = text_of(call->body, "type");
-  if (!is_name(name)) {
-    return call->invalid("name",
-                         "name must begin with a letter and have 1 to 128 letters, digits "
-                         "and underscores");
+  const int64_t name_max = options_.search_attribute_key_bytes_max;
+  if (!is_name(name, name_max)) {
+    return call->invalid("name", absl::StrCat("name must begin with a letter and have 1 to ",
+                                              name_max, " letters, digits and underscores"));
   }
   if (std::find(kTypes.begin(), kTypes.end(), type) == kTypes.end()) {
     return call->invalid("type",
@@ -76,7 +74,7 @@ void Door::Impl::define_attribute(CallPtr call) {
   }
   engine_.namespaces().update(
       call->ns->name(),
-      [name, type](model::NamespaceRow& row) {
+      [name, type, max = options_.search_attributes_max](model::NamespaceRow& row) {
         auto* data = row.mutable_data();
         if (data->contains(row_key(name))) {
           return absl::AlreadyExistsError(absl::StrCat(name, " is defined already"));
@@ -84,9 +82,9 @@ void Door::Impl::define_attribute(CallPtr call) {
         const auto defined = std::count_if(data->begin(), data->end(), [](const auto& each) {
           return each.first.starts_with(kPrefix);
         });
-        if (defined >= kDefinitionsMax) {
+        if (defined >= max) {
           return absl::ResourceExhaustedError(
-              absl::StrCat("a namespace has at most ", kDefinitionsMax, " search attributes"));
+              absl::StrCat("a namespace has at most ", max, " search attributes"));
         }
         (*data)[row_key(name)] = type;
         return absl::OkStatus();

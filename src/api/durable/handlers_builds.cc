@@ -56,6 +56,14 @@ void Door::Impl::load_builds() {
   }
 }
 
+int64_t Door::Impl::forget_builds(const std::string& ns) {
+  return static_cast<int64_t>(std::erase_if(drained_, [&](const auto& build) {
+    if (std::get<0>(build.first) != ns) return false;
+    rows_.erase(shard::WorkerRow::kBuild, row_key(build.first));
+    return true;
+  }));
+}
+
 bool Door::Impl::is_draining(const std::string& ns, const Worker& worker) const {
   return !drained_.empty() && drained_.contains({ns, worker.queue, worker.build_id});
 }

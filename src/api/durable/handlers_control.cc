@@ -51,6 +51,7 @@ void refuse_command(Call& call, const absl::Status& status) {
                        "an activity without workflow code cannot be told anything",
                        std::move(extra));
   }
+  if (reason == "structural_limit_exceeded") return call.exceeds(detail, std::move(extra));
   if (reason == "run_not_active") extra["outcome"] = "rejected_not_active";
   if (reason == "run_not_closed") {
     extra["outcome"] = "rejected_run_not_closed";
@@ -102,19 +103,23 @@ void Door::Impl::signal(CallPtr call) {
   request.request_id = text_of(call->body, "request_id");
   request.intent = intent_of(*call, *input);
   request.name = call->args.back();
+  request.limits = options_.run_limits;
   Members door;
   door.put("signal_name", request.name);
   door.put("workflow_instance_id", request.run.workflow_id);
   door.put("payload_codec", "avro");
   if (!input->empty()) door.put_raw("arguments", *input);
   request.door = door.take();
-  durable_.signal_run(std::move(request),
-                      here<shard::Receipt>([call](absl::StatusOr<shard::Receipt> receipt) {
-                        if (!receipt.ok()) return refuse_command(*call, receipt.status());
-                        auto body = receipt_body(*call, *receipt, "signal_received");
-                        body["signal_name"] = call->args.back();
-                        call->answer(202, std::move(body));
-                      }));
+  const auto run = request.run;
+  check_contract(call, run, *input, [this, call, request = std::move(request)] {
+    durable_.signal_run(request,
+                        here<shard::Receipt>([call](absl::StatusOr<shard::Receipt> receipt) {
+                          if (!receipt.ok()) return refuse_command(*call, receipt.status());
+                          auto body = receipt_body(*call, *receipt, "signal_received");
+                          body["signal_name"] = call->args.back();
+                          call->answer(202, std::move(body));
+                        }));
+  });
 }
 
 void Door::Impl::update(CallPtr call) {
@@ -143,6 +148,7 @@ void Door::Impl::update(CallPtr call) {
   request.request_id = text_of(call->body, "request_id");
   request.intent = intent_of(*call, *input);
   request.name = call->args.back();
+  request.limits = options_.run_limits;
   request.wait_for =
       wait_for == "completed" ? shard::UpdateStage::kCompleted : shard::UpdateStage::kAccepted;
   Members door;
@@ -154,8 +160,10 @@ void Door::Impl::update(CallPtr call) {
   sent->input = *input;
   sent->wait_for = wait_for;
   sent->wait_seconds = wait_seconds;
-  if (!has_validators_) return accept_update(std::move(sent));
-  judge_update(std::move(sent));
+  check_contract(call, sent->request.run, sent->input, [this, sent] {
+    if (!has_validators_) return accept_update(sent);
+    judge_update(sent);
+  });
 }
 
 void Door::Impl::accept_update(std::shared_ptr<SentUpdate> sent) {

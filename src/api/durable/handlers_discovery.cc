@@ -4,14 +4,14 @@
 
 namespace fairlead::durable {
 
-const json::object& server_capabilities() {
-  static const json::object kCapabilities = {
+json::object server_capabilities(const Options& options) {
+  return {
       {"query_tasks", true},
       {"query_task_authority", true},
       {"activity_lease_renewal", true},
-      {"long_poll_timeout", 30},
-      {"history_page_size_default", 500},
-      {"history_page_size_max", 1000},
+      {"long_poll_timeout", options.poll_timeout / kSecond},
+      {"history_page_size_default", options.history_page_default},
+      {"history_page_size_max", options.history_page_max},
       {"workflow_task_poll_request_idempotency", true},
       {"activity_retry_policy", true},
       {"activity_timeouts", true},
@@ -37,7 +37,6 @@ const json::object& server_capabilities() {
           {"request_field", "task_kinds"},
           {"response_discriminator", "task.task_kind"},
           {"task_kinds", json::array{"workflow", "update_validation"}}}}}}};
-  return kCapabilities;
 }
 
 void Door::Impl::health(CallPtr call) {
@@ -76,7 +75,16 @@ void Door::Impl::cluster_info(CallPtr call) {
   if (options_.compression_enabled == "true") {
     info["capabilities"].at("response_compression").as_array().emplace_back("gzip");
   }
-  info["limits"] = {{"max_payload_bytes", options_.payload_bytes_max}};
+  const auto& run = options_.run_limits;
+  info["limits"] = {{"max_payload_bytes", options_.payload_bytes_max},
+                    {"max_memo_bytes", options_.memo_bytes_max},
+                    {"max_history_events", run.history_events},
+                    {"max_pending_activities", run.pending_activities},
+                    {"max_pending_children", run.pending_children},
+                    {"max_pending_timers", run.pending_timers},
+                    {"max_pending_signals", run.pending_signals},
+                    {"max_pending_updates", run.pending_updates},
+                    {"max_command_batch_size", options_.command_batch_max}};
   info["control_plane"] = {
       {"version", kControlVersion},
       {"header", kControlHeader},
@@ -84,8 +92,7 @@ void Door::Impl::cluster_info(CallPtr call) {
        {{"schema", "durable-workflow.v2.control-plane-request.contract"},
         {"version", 1},
         {"operations", {{"update", update}, {"start", start}, {"list", list}}}}}};
-  info["worker_protocol"] = {{"version", kProtocolVersion},
-                             {"server_capabilities", server_capabilities()}};
+  info["worker_protocol"] = {{"version", kProtocolVersion}, {"server_capabilities", capabilities_}};
   info["auth_composition_contract"] = {
       {"schema", "durable-workflow.v2.auth-composition.contract"},
       {"version", 1},

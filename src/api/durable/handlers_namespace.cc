@@ -11,7 +11,9 @@ namespace fairlead::durable {
 
 namespace {
 
-constexpr int64_t kRetentionDays = 30;
+// Workflows that are counted before a namespace is deleted; of a larger one it is said that the
+// count is not all.
+constexpr size_t kCountedMax = 10'000;
 
 json::object record_of(const model::NamespaceRow& row) {
   return {
@@ -64,7 +66,7 @@ void Door::Impl::create_namespace(CallPtr call) {
   }
   model::NamespaceRow row;
   std::string description;
-  int64_t days = kRetentionDays;
+  int64_t days = options_.retention_days;
   if (!read_fields(*call, &description, &days)) return;
   row.set_name(name);
   row.set_description(description);
@@ -106,6 +108,39 @@ void Door::Impl::update_namespace(CallPtr call) {
         if (!changed.ok()) return call->refuse(changed.status());
         call->answer(200, record_of(**changed));
       }));
+}
+
+// The name is free at once. What was in the namespace goes in the background, so it is counted
+// before.
+void Door::Impl::delete_namespace(CallPtr call) {
+  const std::string name = absl::AsciiStrToLower(call->arg(0));
+  auto found = engine_.namespaces().find(name);
+  if (!found.ok()) {
+    return call->refuse(404, "namespace_not_found", absl::StrCat("there is no namespace ", name),
+                        {{"namespace", name}});
+  }
+  call->ns = *std::move(found);
+  const auto is_any = [](const model::RunState&) { return true; };
+  find_runs(call, is_any, kCountedMax, [this, call, name](FoundRuns counted) {
+    int64_t activities = 0;
+    for (const auto& run : counted.runs) activities += run.durable().hosts_activity() ? 1 : 0;
+    const auto workflows = static_cast<int64_t>(counted.runs.size()) - activities;
+    engine_.delete_namespace(
+        name, here<shard::NamespacePtr>(
+                  [this, call, name, workflows, activities,
+                   is_all = counted.is_all](absl::StatusOr<shard::NamespacePtr> deleted) {
+                    if (!deleted.ok()) return call->refuse(deleted.status());
+                    auto record = record_of(**deleted);
+                    record["name"] = name;
+                    record["status"] = "deleted";
+                    record["deleted"] = {{"workflows", workflows},
+                                         {"activities", activities},
+                                         {"workers", forget_workers(*call)},
+                                         {"drained_builds", forget_builds(name)}};
+                    record["deleted_is_complete"] = is_all;
+                    call->answer(200, std::move(record));
+                  }));
+  });
 }
 
 }  // namespace fairlead::durable

@@ -1,6 +1,8 @@
 // Polls for workflow and activity tasks: they wait in the engine, hold no thread, and can be
 // repeated.
 
+#include <algorithm>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -38,6 +40,20 @@ const char* word_of(shard::PollEnd end) {
       break;
   }
   return "empty";
+}
+
+// How much history there is, and whether that is a reason to continue as new.
+json::object history_budget(const shard::WorkflowTask& task, const Options& options) {
+  const int64_t events = task.history_end - 1;
+  const int64_t read = task.next_history_event != 0 ? task.next_history_event - 1 : events;
+  const auto bytes =
+      static_cast<int64_t>(task.history.size()) * events / std::max<int64_t>(read, 1);
+  return {{"event_count", events},
+          {"event_threshold", options.continue_as_new_events},
+          {"approximate_size_bytes", bytes},
+          {"size_bytes_threshold", options.continue_as_new_bytes},
+          {"continue_as_new_recommended",
+           events >= options.continue_as_new_events || bytes >= options.continue_as_new_bytes}};
 }
 
 }  // namespace
@@ -189,7 +205,8 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
                    {"lease_expires_at", format_time(task.expires_ns)},
                    {"namespace", call.ns->name()},
                    {"sticky_replay_mode", "cold_replay"},
-                   {"compatibility", nullptr}};
+                   {"compatibility", nullptr},
+                   {"history_budget", history_budget(task, options_)}};
   if (const auto* input = member(started, "input")) out["arguments"] = *input;
   if (events.count < total) out["next_history_page_token"] = page_token(events.count, total + 1);
   if (!task.message.id().empty() && task.message.is_update()) {
@@ -209,6 +226,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
   body.put_raw("history_events", absl::StrCat("[", events.joined, "]"));
   hand_out(receipt, name, token, true, task.expires_ns,
            absl::StrCat("\"task\":{", body.text(), "}"));
+  handed_out_[name].workflow_type = task.workflow_type;
 }
 
 void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask& task) {
@@ -267,7 +285,7 @@ void Door::Impl::hand_out(const std::string& receipt, const std::string& task,
   kept.task = task;
   kept.body = std::move(body);
   kept.expires = expires;
-  handed_out_[task] = {kept.worker, receipt, std::move(token), is_workflow};
+  handed_out_[task] = {kept.worker, receipt, std::move(token), is_workflow, ""};
   call->answer(200, {{"poll_status", "leased"}, {"server_time", format_time(now())}}, kept.body);
 }
 

@@ -66,7 +66,12 @@ void Door::Impl::query(CallPtr call) {
           return refuse_query(caller, 409, "query_worker_unavailable",
                               "no worker that answers queries of this workflow is there");
         }
-        asked->then = [this](Asked& ready) { queue_query(ready); };
+        asked->then = [this](Asked& ready) {
+          const auto fault = contract_fault(object_of(ready.started), "query",
+                                            ready.call->args.back(), ready.input);
+          if (fault.has_value()) return refuse_by_contract(*ready.call, *fault);
+          queue_query(ready);
+        };
         collect_history(asked);
       }));
 }

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/durable/avro.h"
 #include "api/durable/codec.h"
+#include "api/durable/commands.h"
 #include "api/durable/desk.h"
 #include "api/durable/payloads.h"
 #include "api/durable/priority.h"
@@ -55,7 +56,7 @@ bool read_memo(Call& call, int64_t bytes_max, shard::StartRequest* start) {
   return true;
 }
 
-bool read_search_attributes(Call& call, shard::StartRequest* start) {
+bool read_search_attributes(Call& call, const Options& options, shard::StartRequest* start) {
   const auto* attributes = member(call.body, "search_attributes");
   if (attributes == nullptr) return true;
   if (!attributes->is_object()) {
@@ -63,11 +64,9 @@ bool read_search_attributes(Call& call, shard::StartRequest* start) {
     return false;
   }
   for (const auto& entry : attributes->as_object()) {
-    if (entry.key().size() > 128 ||
-        (entry.value().is_string() && entry.value().as_string().size() > 2048)) {
-      call.invalid("search_attributes", absl::StrCat(to_std(entry.key()),
-                                                     " is longer than a key (128 bytes) or a value "
-                                                     "(2048 bytes) may be"));
+    const auto fault = attribute_fault(entry.key(), entry.value(), options);
+    if (!fault.empty()) {
+      call.invalid("search_attributes", fault);
       return false;
     }
     start->search_attributes.emplace_back(to_std(entry.key()), json::serialize(entry.value()));
@@ -180,7 +179,7 @@ void Door::Impl::start(CallPtr call) {
   if (!read_seconds(*call, "execution_timeout_seconds", &start.execution_timeout) ||
       !read_seconds(*call, "run_timeout_seconds", &start.run_timeout) ||
       !read_memo(*call, options_.memo_bytes_max, &start) ||
-      !read_search_attributes(*call, &start)) {
+      !read_search_attributes(*call, options_, &start)) {
     return;
   }
   if (const auto fault = read_priority(body, &start.priority)) {
@@ -192,6 +191,7 @@ void Door::Impl::start(CallPtr call) {
   accepted.put_if(!business_key.empty(), "business_key", business_key);
   start.envelope = accepted.text();
   if (!input->empty()) accepted.put_raw("input", *input);
+  accepted.raw(declared_for(call->ns->name(), queue, start.workflow_type));
   start.door = accepted.take();
 
   json::object answer{{"workflow_id", start.workflow_id}, {"workflow_type", start.workflow_type},

@@ -132,9 +132,9 @@ void Door::Impl::start_activity(CallPtr call) {
   start.task_queue = engine_queue(text_of(body, "task_queue"));
   const auto input = payload_text(member(body, "input"), true);
   if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
-  const CommandContext context{call->ns->name(),           call->ns->id(),
-                               options_.workflow_lease,    options_.activity_lease,
-                               options_.command_batch_max, [this] { return make_id(); }};
+  const CommandContext context{
+      call->ns->name(), call->ns->id(), options_, [this] { return make_id(); },
+      [](const std::string&, const std::string&) { return std::string(); }};
   std::vector<model::Event> drafts;
   CommandFault fault;
   const auto arguments = input->empty() ? json::value() : *parse_json(*input);

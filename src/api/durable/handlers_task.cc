@@ -121,6 +121,7 @@ void Door::Impl::refuse_task(Call& call, const absl::Status& status) {
   if (reason == "attempt_not_found") {
     return call.refuse(404, reason, "there is no such attempt", std::move(extra));
   }
+  if (reason == "structural_limit_exceeded") return call.exceeds(detail, std::move(extra));
   if (reason == "lease_owner_mismatch") extra["lease_owner"] = detail.fields[1];
   if (reason == "workflow_task_attempt_mismatch") {
     int64_t current = 0;
@@ -152,11 +153,24 @@ void Door::Impl::complete_task(CallPtr call) {
   if (commands == nullptr || !commands->is_array()) {
     return call->invalid("commands", "commands must be a list that is not empty");
   }
-  const CommandContext context{call->ns->name(),           call->ns->id(),
-                               options_.workflow_lease,    options_.activity_lease,
-                               options_.command_batch_max, [this] { return make_id(); }};
+  const auto count = static_cast<int64_t>(commands->as_array().size());
+  if (count > options_.command_batch_max) {
+    return call->exceeds("command_batch_size", count, options_.command_batch_max,
+                         {{"task_id", call->arg(0)}});
+  }
+  const auto handed_out = handed_out_.find(call->arg(0));
+  const bool is_known = handed_out != handed_out_.end();
+  const auto declared = [&](std::string queue, std::string type) {
+    if (type.empty() && is_known) type = handed_out->second.workflow_type;
+    const auto worker = workers_.find(worker_key(*call, token->owner));
+    if (queue.empty() && worker != workers_.end()) queue = worker->second.queue;
+    return declared_for(call->ns->name(), queue, type);
+  };
+  const CommandContext context{call->ns->name(), call->ns->id(), options_,
+                               [this] { return make_id(); }, declared};
   shard::CompleteTask request;
   request.token = *token;
+  request.limits = options_.run_limits;
   CommandFault fault;
   if (!read_commands(commands->as_array(), context, &request.commands, &fault)) {
     if (!fault.is_conflict) return call->invalid(fault.field, fault.text);

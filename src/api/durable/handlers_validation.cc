@@ -61,16 +61,6 @@ bool Worker::judges(const std::string& type, const std::string& update) const {
 }
 
 // Calls `visit` with each worker of the queue and its key, until that is true.
-template <typename Visit>
-bool Door::Impl::any_worker(const std::string& ns, const std::string& queue, Visit visit) const {
-  const std::string prefix = absl::StrCat(ns, "\n");
-  for (auto at = workers_.lower_bound(prefix); at != workers_.end(); ++at) {
-    if (!at->first.starts_with(prefix)) return false;
-    if (at->second.queue == queue && visit(at->first, at->second)) return true;
-  }
-  return false;
-}
-
 // What the worker says that registered last and knows the type: the others are older code.
 bool Door::Impl::is_judged(const std::string& ns, const std::string& queue, const std::string& type,
                            const std::string& update) const {

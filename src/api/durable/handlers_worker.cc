@@ -63,6 +63,7 @@ std::string row_of(const Worker& worker) {
                                       {"capabilities", worker.capabilities},
                                       {"fingerprints", worker.fingerprints},
                                       {"validators", worker.validators},
+                                      {"contracts", worker.contracts},
                                       {"workflow_slots", worker.workflow_slots},
                                       {"activity_slots", worker.activity_slots},
                                       {"registered_ns", worker.registered_ns}});
@@ -82,6 +83,7 @@ Worker worker_of(const json::object& row) {
     worker.fingerprints = prints->as_object();
   }
   worker.validators = object_member(row, "validators");
+  worker.contracts = object_member(row, "contracts");
   worker.workflow_slots = integer_of(row, "workflow_slots").value_or(worker.workflow_slots);
   worker.activity_slots = integer_of(row, "activity_slots").value_or(worker.activity_slots);
   worker.registered_ns = integer_of(row, "registered_ns").value_or(0);
@@ -107,6 +109,7 @@ void Door::Impl::load_workers() {
     auto worker = worker_of(parsed->as_object());
     worker.heard_ns = now();
     has_validators_ = has_validators_ || !worker.validators.empty();
+    has_contracts_ = has_contracts_ || !worker.contracts.empty();
     if (const auto ns = engine_.namespaces().find(namespace_of(key)); ns.ok()) {
       count_slots(NamespaceNum((*ns)->num()), (*ns)->name(), worker);
     }
@@ -191,6 +194,7 @@ void Door::Impl::register_worker(CallPtr call) {
   }
   for (const auto& contract : object_member(body, "workflow_command_contracts")) {
     if (!contract.value().is_object()) continue;
+    worker.contracts[contract.key()] = contract.value();
     auto judged = list_of(contract.value().as_object(), "update_validators");
     if (!judged.empty()) worker.validators[contract.key()] = std::move(judged);
   }
@@ -234,6 +238,7 @@ void Door::Impl::register_worker(CallPtr call) {
                       {"heartbeat_interval_seconds", kHeartbeatSeconds}};
   const std::string row = row_of(worker);
   has_validators_ = has_validators_ || !worker.validators.empty();
+  has_contracts_ = has_contracts_ || !worker.contracts.empty();
   count_slots(call->ns_num(), call->ns->name(), worker);
   workers_[key] = std::move(worker);
   rows_.put(shard::WorkerRow::kWorker, key, row, once_durable(201, call, std::move(answer)));
@@ -272,6 +277,25 @@ void Door::Impl::deregister_worker(CallPtr call) {
                       {"outcome", "deregistered"},
                       {"recovered_workflow_task_count", recovered}};
   rows_.erase(shard::WorkerRow::kWorker, key, once_durable(200, call, std::move(answer)));
+}
+
+// Those of a namespace that is gone: how many there were.
+int64_t Door::Impl::forget_workers(const Call& call) {
+  int64_t count = 0;
+  for (auto at = workers_.begin(); at != workers_.end();) {
+    if (namespace_of(at->first) != call.ns->name()) {
+      ++at;
+      continue;
+    }
+    const auto key = at->first;
+    engine_.admission().remove_worker(call.ns_num(), at->second.queue, at->second.id);
+    at = workers_.erase(at);
+    int64_t recovered = 0;
+    stop_worker(key, &recovered);
+    rows_.erase(shard::WorkerRow::kWorker, key);
+    ++count;
+  }
+  return count;
 }
 
 // Ends the worker's polls and gives what it had to others.

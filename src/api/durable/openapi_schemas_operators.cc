@@ -156,6 +156,25 @@ const char kOperatorSchemas[] = R"json({
                "updated_at"],
   "properties": {"name": {"type": "string"}, "description": {"type": ["string", "null"]},
                  "retention_days": {"type": "integer"}, "status": {"enum": ["active", "deprecated"]}}},
+"WorkflowDebug": {
+  "type": "object",
+  "required": ["workflow_id", "run_id", "diagnostic_status", "execution", "pending_workflow_tasks",
+               "pending_activities", "findings"],
+  "properties": {
+    "workflow_id": {"type": "string"}, "run_id": {"type": "string"},
+    "diagnostic_status": {"enum": ["healthy", "attention", "closed"]},
+    "execution": {"type": "object", "required": ["status", "workflow_type", "task_queue"]},
+    "pending_workflow_tasks": {"type": "array", "items": {
+      "type": "object", "required": ["task_id", "task_status", "current_attempt"]}},
+    "pending_activities": {"type": "array", "items": {
+      "type": "object", "required": ["activity_execution_id", "activity_type", "status"]}},
+    "findings": {"type": "array", "items": {
+      "type": "object", "required": ["severity", "code", "message"]}}}},
+"DeletedNamespace": {
+  "type": "object", "required": ["name", "status", "deleted", "deleted_is_complete"],
+  "properties": {"name": {"type": "string"}, "status": {"const": "deleted"},
+                 "deleted": {"type": "object", "additionalProperties": {"type": "integer", "minimum": 0}},
+                 "deleted_is_complete": {"type": "boolean"}}},
 "Namespaces": {
   "type": "object", "required": ["namespaces"],
   "properties": {"namespaces": {"type": "array", "items": {"$ref": "#/components/schemas/Namespace"}}}}

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/time.h"
+#include "shard/durable_engine.h"
 
 namespace fairlead::durable {
 
@@ -36,7 +37,15 @@ struct Options {
   int64_t payload_bytes_max = 2 << 20;
   int64_t memo_bytes_max = 262'144;
   int64_t operation_name_bytes_max = 256;
+  int64_t search_attributes_max = 100;  // that a namespace defines
+  int64_t search_attribute_key_bytes_max = 128;
+  int64_t search_attribute_value_bytes_max = 2048;
   int64_t command_batch_max = 1000;
+  int64_t retention_days = 30;  // of a namespace that does not say
+  // What a history may grow to before its workers are advised to continue as new.
+  int64_t continue_as_new_events = 10'000;
+  int64_t continue_as_new_bytes = 5 << 20;
+  shard::RunLimits run_limits;
   uint64_t seed = 1;
 
   DurationNs stale_after() const {

@@ -31,6 +31,16 @@ absl::StatusOr<std::string> payload_text(const json::value* given, bool takes_js
   return envelope_text(blob);
 }
 
+absl::StatusOr<std::string> result_text(const json::value* given) {
+  const bool is_envelope =
+      given == nullptr || (given->is_object() && (given->as_object().contains("codec") ||
+                                                  given->as_object().contains("blob")));
+  if (is_envelope) return payload_text(given, false);
+  const auto blob = to_blob(*given);
+  if (!blob.ok()) return blob.status();
+  return envelope_text(*blob);
+}
+
 std::string failure_members(const json::object& failure, std::string_view category) {
   const auto either = [&](const char* first, const char* second) {
     std::string text = text_of(failure, first);

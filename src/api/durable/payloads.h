@@ -13,6 +13,9 @@ namespace fairlead::durable {
 // is an empty text. An error's message begins with the reason.
 absl::StatusOr<std::string> payload_text(const json::value* given, bool takes_json);
 
+// The same for a result: what is no envelope, as people send it by hand, becomes one.
+absl::StatusOr<std::string> result_text(const json::value* given);
+
 // {"message": …} and so on as members of an event, from what a worker reports about a failure.
 std::string failure_members(const json::object& failure, std::string_view category);
 

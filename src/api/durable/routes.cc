@@ -163,6 +163,21 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
          {"archive", ""},
          {"Mark a closed workflow as archived", "Stop", "200 Archived, 409, 422"}},
 
+        {"GET",
+         "workflows/{workflow_id}/debug",
+         kControl,
+         "oa",
+         &Impl::debug,
+         {"debug_workflow", ""},
+         {"What a workflow waits for, and what is in its way", "", "200 WorkflowDebug"}},
+        {"GET",
+         "workflows/{workflow_id}/runs/{run_id}/debug",
+         kControl,
+         "oa",
+         &Impl::debug,
+         {"debug_workflow", ""},
+         {"What a run waits for, and what is in its way", "", "200 WorkflowDebug"}},
+
         {"POST",
          "activities",
          kControl,
@@ -337,6 +352,13 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
          &Impl::update_namespace,
          kNone,
          {"Change a namespace", "NamespaceChange", "200 Namespace, 409, 422"}},
+        {"DELETE",
+         "namespaces/{namespace}",
+         kControl,
+         "a",
+         &Impl::delete_namespace,
+         kNone,
+         {"Delete a namespace and all that is in it", "", "200 DeletedNamespace"}},
     };
     add_worker_routes(&routes);
     add_not_built(&routes);

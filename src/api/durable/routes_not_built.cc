@@ -35,7 +35,6 @@ void Door::Impl::add_not_built(std::vector<Route>* routes) {
       {"POST", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}/close",
        "Close a stream"},
       {"POST", "task-queues/{task_queue}/build-ids/promote", "Promote a build id"},
-      {"DELETE", "namespaces/{namespace}", "Remove a namespace"},
       {"PUT", "namespaces/{namespace}/external-storage", "Set where large payloads go"},
       {"POST", "storage/test", "Try the storage of large payloads"},
       {"POST", "external-payloads/v1", "Upload a large payload"},
