@@ -101,8 +101,15 @@ class TaskQueue {
   bool hand_over_leaves_rows(uint32_t level) const;
   // A task of this key goes out elsewhere, on a queue of one worker's own.
   void charge(uint32_t level, const std::string& key, float weight, TimeNs now);
+  // Whether a task of this key that does not wait here may go to a worker: neither the queue nor
+  // the key is paused or at its cap.
+  bool may_run(const std::string& key) const;
+  // A worker has a task of this key that did not go out here: it went out on a queue of its own, or
+  // before this process began.
+  void occupy(const std::string& key, TimeNs now);
   // A worker is done with a task of this key.
   void release(const std::string& key, TimeNs now);
+  bool has_caps() const;
 
   // Rows that must be written before, or with, the next start.
   std::vector<RowChange> take_rows();
@@ -125,7 +132,6 @@ class TaskQueue {
   TimeNs next_release(TimeNs now);
   // The most urgent level with a task that may go now; kLevelsMax + 1 if there is none.
   uint32_t next_level(TimeNs now);
-  bool is_key_held(const std::string& key) const;
 
   int64_t size() const { return size_; }
   int64_t running() const { return running_; }
@@ -320,6 +326,8 @@ class TaskQueue {
   bool is_capped(const Key& key) const;
   void recheck_key(uint32_t key, TimeNs now);
   bool may_start(TimeNs now);
+  bool has_room() const;
+  bool may_begin(const std::string& name) const;
   void count_dispatch(uint32_t number, uint32_t key, TimeNs now);
   void give_back(const Picked& picked, TimeNs now);
 

@@ -26,7 +26,7 @@ class QueueHostTest : public testing::Test {
   // A task that finds nobody waits; gives whether somebody took it at once.
   bool bring(const model::Priority& priority) {
     store::WriteBatch batch;
-    auto offered = host.offer(kMails, priority, false, &batch);
+    auto offered = host.offer(kMails, priority, std::nullopt, &batch);
     if (offered.poll != nullptr) return true;
     queue::Task task;
     task.created_ns = clock.time;
