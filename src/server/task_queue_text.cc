@@ -211,6 +211,7 @@ std::string config_text(const v1::TaskQueueConfig& config) {
   lines.add("first turn", word(*v1::FirstTurn_descriptor(), config.first_turn()));
   lines.add("transition", word(*v1::Transition_descriptor(), config.transition()));
   lines.add("basis", word(*v1::Basis_descriptor(), config.basis()));
+  lines.add("poller order", word(*v1::PollerOrder_descriptor(), config.poller_order()));
   lines.add("paused", config.has_pause() ? text(config.pause()) : "no");
   return lines.take() + keys_with_rules(config);
 }

@@ -306,9 +306,16 @@ bool QueueHost::has_poll(const QueueAddress& queue) {
 PollPtr QueueHost::take_poll(const QueueAddress& queue) {
   auto& owner = family(queue);
   auto& target = line(queue);
-  if (!target.polls.empty()) return unpark(*target.polls.begin());
+  // Polls are numbered as they come. A sticky queue does as the queue that it belongs to.
+  const bool newest_first = owner.normal.stored != nullptr &&
+                            owner.normal.stored->tasks().rules().poller_order() ==
+                                model::QueueRules::LIFO;
+  if (!target.polls.empty()) {
+    return unpark(newest_first ? *target.polls.rbegin() : *target.polls.begin());
+  }
   if (!queue.is_sticky() && !owner.sticky_polls.empty()) {
-    return unpark(owner.sticky_polls.begin()->first);
+    return unpark(newest_first ? owner.sticky_polls.rbegin()->first
+                               : owner.sticky_polls.begin()->first);
   }
   return nullptr;
 }

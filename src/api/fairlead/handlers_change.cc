@@ -129,6 +129,8 @@ absl::Status check(const v1::SetTaskQueueRequest& request, model::TaskKind kind,
   FL_TRY(check_choice(v1::Transition_IsValid(request.transition()), request.transition(),
                       "transition"));
   FL_TRY(check_choice(v1::Basis_IsValid(request.basis()), request.basis(), "basis"));
+  FL_TRY(check_choice(v1::PollerOrder_IsValid(request.poller_order()), request.poller_order(),
+                      "poller_order"));
   return check_weights(request, allows_unkeyed);
 }
 
@@ -182,6 +184,9 @@ absl::Status apply(const v1::SetTaskQueueRequest& asked, QueueRules& rules, Time
     rules.set_transition(static_cast<QueueRules::Transition>(asked.transition() - 1));
   }
   if (asked.basis() != 0) rules.set_basis(static_cast<QueueRules::Basis>(asked.basis() - 1));
+  if (asked.poller_order() != 0) {
+    rules.set_poller_order(static_cast<QueueRules::PollerOrder>(asked.poller_order() - 1));
+  }
   return absl::OkStatus();
 }
 

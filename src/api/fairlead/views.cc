@@ -27,6 +27,8 @@ static_assert(v1::TRANSITION_DRAIN_PER_LEVEL == QueueRules::DRAIN_PER_LEVEL + 1)
 static_assert(v1::TRANSITION_IMMEDIATE == QueueRules::IMMEDIATE + 1);
 static_assert(v1::BASIS_DISPATCH == QueueRules::DISPATCH + 1);
 static_assert(v1::BASIS_IN_FLIGHT == QueueRules::IN_FLIGHT + 1);
+static_assert(v1::POLLER_ORDER_FIFO == QueueRules::FIFO + 1);
+static_assert(v1::POLLER_ORDER_LIFO == QueueRules::LIFO + 1);
 
 v1::RateLimit rate_of(const QueueRules::Limit& limit) {
   v1::RateLimit rate;
@@ -119,6 +121,7 @@ v1::TaskQueueConfig config_of(const QueueRules& rules) {
   config.set_first_turn(enum_of<v1::FirstTurn>(rules.first_turn()));
   config.set_transition(enum_of<v1::Transition>(rules.transition()));
   config.set_basis(enum_of<v1::Basis>(rules.basis()));
+  config.set_poller_order(enum_of<v1::PollerOrder>(rules.poller_order()));
   std::set<std::string> keys;
   for (const auto& [key, weight] : rules.weights()) keys.insert(key);
   for (const auto& [key, rule] : rules.keys()) keys.insert(key);
