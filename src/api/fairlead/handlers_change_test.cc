@@ -212,7 +212,7 @@ TEST_F(ChangeTest, WrongRulesAreRefused) {
 }
 
 // As at Temporal's door: what is set here is shown there.
-TEST_F(ChangeTest, WorkflowQueuesHaveNoRatesAndNoCaps) {
+TEST_F(ChangeTest, WorkflowQueuesHaveCapsAndNoRates) {
   using Request = v1::SetTaskQueueRequest;
   auto valid = about_orders<Request>(R"(queue_rate { unset: true } weights { key: "a" value: 1 })");
   valid.mutable_task_queue()->set_type(v1::TASK_QUEUE_TYPE_WORKFLOW);
@@ -221,21 +221,20 @@ TEST_F(ChangeTest, WorkflowQueuesHaveNoRatesAndNoCaps) {
       {{[](Request& r) { r.mutable_queue_rate()->set_per_second(1); }, kInvalidArgument,
         "Setting rate limit on workflow task queues is not allowed."},
        {[](Request& r) { r.mutable_key_rate_default()->set_per_second(1); }, kInvalidArgument,
-        "Setting fairness key rate limit on workflow task queues is not allowed."},
-       {[](Request& r) { r.set_running_max(1); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."},
-       {[](Request& r) { r.set_running_max_per_key(1); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."},
-       {[](Request& r) { r.set_basis(v1::BASIS_IN_FLIGHT); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."}});
+        "Setting fairness key rate limit on workflow task queues is not allowed."}});
   auto key = about_orders<v1::SetKeyRequest>(R"(key: "a" weight: 2)");
   key.mutable_task_queue()->set_type(v1::TASK_QUEUE_TYPE_WORKFLOW);
   expect_refusals<v1::SetKeyRequest>(
       path("SetKey"), key,
       {{[](v1::SetKeyRequest& r) { r.set_rate_per_second(1); }, kInvalidArgument,
-        "Setting fairness key rate limit on workflow task queues is not allowed."},
-       {[](v1::SetKeyRequest& r) { r.set_running_max(1); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."}});
+        "Setting fairness key rate limit on workflow task queues is not allowed."}});
+  // How many of them run is counted like everyone's.
+  valid.set_running_max(4);
+  valid.set_running_max_per_key(1);
+  valid.set_basis(v1::BASIS_IN_FLIGHT);
+  EXPECT_TRUE(change("SetTaskQueue", valid).ok());
+  key.set_running_max(2);
+  EXPECT_TRUE(change("SetKey", key).ok());
 }
 
 // ---- pause and resume
