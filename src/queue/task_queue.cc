@@ -65,6 +65,16 @@ uint32_t TaskQueue::get_key(const std::string& name) {
   return key;
 }
 
+// A key with rules of its own has a line of its own: whoever made them meant this key and no other.
+// Which line keys share depends on their names alone, so that it is the same after a restart.
+std::string TaskQueue::line_of(const std::string& key) const {
+  if (names_.size() < settings_.keys_max || find_key(key) != kNone ||
+      rules_.weights().contains(key) || rules_.keys().contains(key)) {
+    return key;
+  }
+  return shared_line(key);
+}
+
 Member TaskQueue::get_line(uint32_t number, uint32_t key) {
   if (const uint32_t known = keys_[key].lines.find(number); known != kNone) return known;
   auto& owner = level(number);

@@ -38,6 +38,7 @@ struct Settings {
   bool ignore_client_weights = false;
   bool counts_running = true;  // whoever is handed a task says when it is done with it
   size_t tasks_in_memory_max = 512 * 1024;
+  size_t keys_max = 4'000'000;       // beyond it new keys share lines
   uint32_t levels = kLevelsDefault;  // of new tasks; those that wait keep theirs
   uint32_t lower_level_share = 0;    // turns that a level leaves to those below it, in hundredths
   friend bool operator==(const Settings&, const Settings&) = default;
@@ -81,6 +82,10 @@ class TaskQueue {
   void load_lease(const std::string& key);
   void loaded(TimeNs now);
 
+  // The name of the line that a new task of this key belongs to: the key itself, or one of a fixed
+  // number of lines that keys share when the queue has as many as it may. A task is asked for under
+  // this name everywhere else.
+  std::string line_of(const std::string& key) const;
   // Gives out the next place of a line, for the row that is about to be written there.
   Place reserve(uint32_t level, const std::string& key);
   // The row at a reserved place is written: the task waits from now on.

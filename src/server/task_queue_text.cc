@@ -171,6 +171,10 @@ std::string description_text(const v1::DescribeTaskQueueResponse& description) {
   lines.add("running", count_of(description.running(), "task"));
   lines.add("order", order_text(description));
   lines.add("largest lag", absl::StrFormat("%.2f tasks", description.lag_max()));
+  if (description.sharing_lines() > 0) {
+    lines.add("sharing lines",
+              absl::StrCat(description.sharing_lines(), " tasks of too many keys"));
+  }
   lines.add("rate", rate_text(description));
   lines.add("throttled", count_of(description.throttled_keys(), "key"));
   lines.add("polls", polls_text(description));

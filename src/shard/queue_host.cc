@@ -109,32 +109,33 @@ std::optional<Permit> QueueHost::admit(const QueueAddress& queue) {
   return std::nullopt;
 }
 
-std::optional<Permit> QueueHost::hand_over(const QueueAddress& queue,
-                                           const model::Priority& priority,
-                                           store::WriteBatch* batch) {
+std::optional<QueueHost::Handed> QueueHost::hand_over(const QueueAddress& queue,
+                                                      const model::Priority& priority,
+                                                      store::WriteBatch* batch) {
   auto& account = stored(queue);
   const TimeNs now = env_.clock->now();
   const uint32_t level = level_of(queue, priority);
-  const auto& key = priority.fairness_key();
+  auto key = account.tasks().line_of(priority.fairness_key());
   if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
   if (!account.tasks().may_hand_over(level, key, now)) return std::nullopt;
   auto permit = admit(queue);
   if (!permit.has_value()) return std::nullopt;
   account.tasks().hand_over(level, key, priority.fairness_weight(), now);
   if (batch != nullptr) account.add_rows(batch);
-  return permit;
+  return Handed{std::move(*permit), std::move(key)};
 }
 
 // The same on a worker's own queue, for that worker: as if it polled there. What is more urgent on
-// the queue that everyone polls goes first. Where caps are scarce, everything that waits for a place
-// goes first, but for a worker that goes on with what it has begun.
-std::optional<Permit> QueueHost::hand_over_sticky(const QueueAddress& queue,
-                                                  const model::Priority& priority, bool goes_on,
-                                                  store::WriteBatch* batch) {
+// the queue that everyone polls goes first. Where caps are scarce, everything that waits for a
+// place goes first, but for a worker that goes on with what it has begun.
+std::optional<QueueHost::Handed> QueueHost::hand_over_sticky(const QueueAddress& queue,
+                                                             const model::Priority& priority,
+                                                             bool goes_on,
+                                                             store::WriteBatch* batch) {
   auto& account = stored(queue.normal_queue());
   const TimeNs now = env_.clock->now();
   const uint32_t level = level_of(queue, priority);
-  const auto& key = priority.fairness_key();
+  auto key = account.tasks().line_of(priority.fairness_key());
   if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
   if (!account.tasks().may_run(key) || account.tasks().next_level(now) < level) return std::nullopt;
   if (account.tasks().has_caps() && !goes_on && !account.tasks().may_hand_over(level, key, now)) {
@@ -146,7 +147,7 @@ std::optional<Permit> QueueHost::hand_over_sticky(const QueueAddress& queue,
   account.tasks().charge(level, key, priority.fairness_weight(), now);
   account.tasks().occupy(key, now);
   if (batch != nullptr) account.add_rows(batch);
-  return permit;
+  return Handed{std::move(*permit), std::move(key)};
 }
 
 // A worker that gives back a task in the same step has a place to go on in, if anybody has one.
@@ -155,11 +156,16 @@ void QueueHost::take_along(const QueueAddress& queue, const model::Priority& pri
   const auto normal = queue.normal_queue();
   const bool swaps = along.gives_back.has_value() && tasks(normal).has_caps();
   if (swaps) tasks(normal).release(*along.gives_back, env_.clock->now());
-  offered->permit = queue.is_sticky() ? hand_over_sticky(queue, priority, along.goes_on, batch)
-                                      : hand_over(queue, priority, batch);
-  offered->is_taken = offered->permit.has_value();
-  offered->keeps_slot = swaps && offered->is_taken;
-  if (swaps && !offered->is_taken) tasks(normal).occupy(*along.gives_back, env_.clock->now());
+  auto handed = queue.is_sticky() ? hand_over_sticky(queue, priority, along.goes_on, batch)
+                                  : hand_over(queue, priority, batch);
+  offered->is_taken = handed.has_value();
+  if (handed.has_value()) {
+    offered->permit = std::move(handed->permit);
+    offered->key = std::move(handed->key);
+    offered->keeps_slot = swaps;
+  } else if (swaps) {
+    tasks(normal).occupy(*along.gives_back, env_.clock->now());
+  }
 }
 
 QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
@@ -173,7 +179,9 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
   const auto normal = queue.normal_queue();
   auto& account = stored(normal);
   const uint32_t level = level_of(queue, priority);
-  const auto& key = priority.fairness_key();
+  offered.key = account.tasks().line_of(priority.fairness_key());
+  const auto& key = offered.key;
+  if (key != priority.fairness_key()) ++line(normal).counts.sharing_lines;
   auto& target = line(queue);
   // What has to wait for a place waits where everyone does, in the order that is due.
   if (queue.is_sticky() && (!is_live(target) || !account.tasks().may_run(key))) return offered;
@@ -307,9 +315,9 @@ PollPtr QueueHost::take_poll(const QueueAddress& queue) {
   auto& owner = family(queue);
   auto& target = line(queue);
   // Polls are numbered as they come. A sticky queue does as the queue that it belongs to.
-  const bool newest_first = owner.normal.stored != nullptr &&
-                            owner.normal.stored->tasks().rules().poller_order() ==
-                                model::QueueRules::LIFO;
+  const bool newest_first =
+      owner.normal.stored != nullptr &&
+      owner.normal.stored->tasks().rules().poller_order() == model::QueueRules::LIFO;
   if (!target.polls.empty()) {
     return unpark(newest_first ? *target.polls.rbegin() : *target.polls.begin());
   }

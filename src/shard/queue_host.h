@@ -83,6 +83,7 @@ class QueueHost {
     bool poll_from_sticky = false;
     bool is_taken = false;         // by whoever made the task
     bool keeps_slot = false;       // it took the place of the task that its worker gives back
+    std::string key;               // under which the queue counts it while a worker has it
     std::optional<Permit> permit;  // if it goes at once
     std::optional<queue::Place> place;
   };
@@ -96,9 +97,13 @@ class QueueHost {
   // to the queue; without it a task whose start the queue has to remember must wait.
   Offered offer(const QueueAddress& queue, const model::Priority& priority,
                 const std::optional<Along>& along, store::WriteBatch* batch);
+  struct Handed {
+    Permit permit;
+    std::string key;  // under which the queue counts it
+  };
   // Whether a task that its maker would like to keep may go to it at once: nothing that waits has a
   // better claim, and no limit or budget speaks against it. If so, its key has paid.
-  std::optional<Permit> hand_over(const QueueAddress& queue, const model::Priority& priority,
+  std::optional<Handed> hand_over(const QueueAddress& queue, const model::Priority& priority,
                                   store::WriteBatch* batch);
   // Reads what the store has of the queue, unless that has been done.
   void open(const QueueAddress& queue) { load(queue, line(queue)); }
@@ -209,7 +214,7 @@ class QueueHost {
   // Takes a parked poll out of everywhere.
   PollPtr unpark(uint64_t number);
   PollPtr take_poll(const QueueAddress& queue);
-  std::optional<Permit> hand_over_sticky(const QueueAddress& queue, const model::Priority& priority,
+  std::optional<Handed> hand_over_sticky(const QueueAddress& queue, const model::Priority& priority,
                                          bool goes_on, store::WriteBatch* batch);
   void take_along(const QueueAddress& queue, const model::Priority& priority, const Along& along,
                   store::WriteBatch* batch, Offered* offered);

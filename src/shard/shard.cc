@@ -388,7 +388,7 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
         begin_taken_task(part, offered.poll->request.identity, offer.kind, offer.scheduled_id,
                          offer.stamp, offered.poll_from_sticky);
     FL_ASSERT(is_wanted, "a task is wanted in the step that makes it");
-    lease(step, part, queue, offer.priority.fairness_key(), offer.scheduled_id);
+    lease(step, part, queue, offered.key, offer.scheduled_id);
     answer_taken_task(step, part, std::move(offered.poll), offer.kind, offer.scheduled_id,
                       offered.poll_from_sticky, 0);
     return;
@@ -398,7 +398,7 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
     ++part.next_offer;
     part.keeps_slot = offered.keeps_slot;
     take_along(part, {step.eager->identity, "request-from-RespondWorkflowTaskCompleted", true},
-               offer.priority.fairness_key());
+               offered.key);
     step.after_write.push_back([this, &step, entry = part.entry] {
       step.eager->give_next(make_workflow_task(*entry, true));
     });
@@ -410,7 +410,7 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
     const bool is_wanted = begin_taken_task(part, step.eager->identity, offer.kind,
                                             offer.scheduled_id, offer.stamp, false);
     FL_ASSERT(is_wanted, "a new activity is wanted");
-    lease(step, part, queue, offer.priority.fairness_key(), offer.scheduled_id);
+    lease(step, part, queue, offered.key, offer.scheduled_id);
     step.after_write.push_back([this, &step, entry = part.entry, id = offer.scheduled_id] {
       ++stats_.activity_tasks_started;
       step.eager->give(make_activity_task(*entry, id));

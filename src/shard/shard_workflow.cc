@@ -20,9 +20,11 @@ absl::Status already_started(const model::RunState& run, std::string_view messag
                                           run.first_run_id());
 }
 
-void keep_permit(StartRequest* request, std::optional<Permit> permit) {
-  request->eager_granted = permit.has_value();
-  if (permit.has_value()) request->eager_permit = std::make_shared<Permit>(std::move(*permit));
+void keep_permit(StartRequest* request, std::optional<QueueHost::Handed> handed) {
+  request->eager_granted = handed.has_value();
+  if (!handed.has_value()) return;
+  request->eager_permit = std::make_shared<Permit>(std::move(handed->permit));
+  request->eager_key = std::move(handed->key);
 }
 
 std::string ids_of(const model::RunState& run) {
@@ -190,7 +192,7 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
       return offer.kind == model::WORKFLOW_TASK;
     });
     take_along(part, {*request.eager_identity, entry->run.state.start_request_id(), false},
-               request.priority.fairness_key());
+               request.eager_key);
     step->after_write.push_back([this, entry, result] {
       result->eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
     });
@@ -218,7 +220,7 @@ void Shard::ask_for_first_task(StepPtr step, StartRequest request, Reply<StartRe
       [this, &owner, queue, request = std::move(request), reply = std::move(reply)]() mutable {
         keep_permit(&request, owner.queues_.hand_over(queue, request.priority, nullptr));
         if (*request.eager_granted) {
-          reply = give_back_unused(owner, queue, request.priority.fairness_key(), std::move(reply));
+          reply = give_back_unused(owner, queue, request.eager_key, std::move(reply));
         }
         executor_->post([this, request = std::move(request), reply = std::move(reply)]() mutable {
           start_workflow(std::move(request), std::move(reply));

@@ -188,6 +188,7 @@ v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeN
   out.set_keys(static_cast<int64_t>(view.keys));
   out.set_throttled_keys(static_cast<int64_t>(view.throttled_keys));
   out.set_lag_max(view.lag_max);
+  out.set_sharing_lines(view.sharing_lines);
   // The system's is a number for clients that want one; nothing holds a queue to it.
   if (view.limit_source != shard::QueueView::LimitSource::kSystem) {
     out.set_rate_per_second(view.limit_per_second);
@@ -201,6 +202,7 @@ v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeN
 v1::Key key_of(const queue::KeyView& view, size_t recent, TimeNs now) {
   v1::Key out;
   out.set_key(view.key);
+  out.set_is_shared(queue::is_shared_line(view.key));
   out.set_waiting(view.waiting);
   for (const int64_t waiting : view.waiting_by_level) out.add_waiting_by_level(waiting);
   if (view.oldest_ns != 0) *out.mutable_oldest_age() = age_of(view.oldest_ns, now);
