@@ -17,6 +17,7 @@ inline void forget_untold(Run* run) {
     task->clear_place();
     task->clear_schedule_to_start_deadline_ns();
     task->clear_original_scheduled_ns();
+    task->clear_lease_key();
     // A task that its sticky worker never came for was offered to everyone without an event.
     task->clear_queue();
   }

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "base/random.h"
 #include "queue/queue_testing.h"
 
@@ -90,6 +92,49 @@ TEST(Memory, TheBoundHoldsInEveryStoryAndTheOrderIsTheSame) {
           << "seed " << seed << " step " << step;
     }
   }
+}
+
+// A client that makes up a new key for every task must not cost a line for each of them.
+TEST(Memory, KeysBeyondTheBoundShareLines) {
+  Settings settings;
+  settings.keys_max = 100;
+  QueueBench bench(settings);
+  const auto add = [&](const std::string& key) {
+    const auto line = bench.queue->line_of(key);
+    bench.add(line);
+    return line;
+  };
+  for (uint64_t key = 0; key < 100; ++key) EXPECT_EQ(add(name_of(key)), name_of(key));
+  bench.change_rules([](auto& rules) { (*rules.mutable_weights())["paying"] = 5; });
+  std::map<std::string, std::string> lines;
+  for (uint64_t key = 100; key < 3000; ++key) {
+    const auto line = lines[name_of(key)] = add(name_of(key));
+    ASSERT_TRUE(is_shared_line(line)) << line;
+  }
+  EXPECT_EQ(add(name_of(7)), name_of(7)) << "who is there keeps a line of its own";
+  EXPECT_EQ(add("paying"), "paying") << "somebody has made a rule for this one";
+  EXPECT_LE(bench.queue->keys(), 101 + kSharedLines);
+
+  bench.reopen();
+  for (const auto& [key, line] : lines) ASSERT_EQ(bench.queue->line_of(key), line);
+  int started = 0;
+  while (bench.start().has_value()) ++started;
+  EXPECT_EQ(started, 3002);
+  for (const auto& [key, count] : std::map<std::string, int>(bench.disk.leases)) {
+    for (int i = 0; i < count; ++i) bench.finish(key);
+  }
+  // Those that were served last are remembered for a while.
+  while (bench.queue->keys() >= settings.keys_max) {
+    bench.add(name_of(0));
+    bench.start();
+    bench.finish(name_of(0));
+  }
+  EXPECT_EQ(add("newcomer"), "newcomer") << "there is room again";
+}
+
+// Rows are found by it: it must be the same in every build.
+TEST(Memory, WhichLineAKeySharesIsDecidedForEver) {
+  EXPECT_EQ(shared_line("acme"), "/_sys/shared/60540");
 }
 
 }  // namespace

@@ -3,9 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <string>
+#include <string_view>
 
 #include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "base/error.h"
+#include "base/hash.h"
 #include "model/model.pb.h"
 
 namespace fairlead::queue {
@@ -39,5 +43,16 @@ inline absl::Status check_priority(const model::Priority& priority) {
   }
   return absl::OkStatus();
 }
+
+// Keys beyond those that a queue may have share this many lines.
+inline constexpr uint64_t kSharedLines = 65'536;
+inline constexpr std::string_view kSharedLinePrefix = "/_sys/shared/";
+
+// The line that a key shares with others. DO NOT CHANGE: rows are found by it.
+inline std::string shared_line(std::string_view key) {
+  return absl::StrCat(std::string(kSharedLinePrefix), stable_hash(key) % kSharedLines);
+}
+
+inline bool is_shared_line(std::string_view line) { return line.starts_with(kSharedLinePrefix); }
 
 }  // namespace fairlead::queue

@@ -114,6 +114,28 @@ void memory_of_tasks(benchmark::State& state) {
 }
 BENCHMARK(memory_of_tasks)->Iterations(1)->Unit(benchmark::kMillisecond);
 
+// Ten million tasks of a million keys: most of them are on disk only, and what is in memory has a
+// ceiling.
+void memory_of_a_large_backlog(benchmark::State& state) {
+  constexpr int64_t kKeys = 1'000'000;
+  constexpr int64_t kTasks = 10'000'000;
+  constexpr size_t kBytesMax = size_t{512} << 20;
+  for (auto _ : state) {
+    NoRows rows;
+    const auto empty = bytes_in_use();
+    TaskQueue queue(&rows, Settings{});
+    for (int64_t i = 0; i < kTasks; ++i) {
+      queue.add(queue.reserve(kDefaultLevel, name_of(i % kKeys)), task_of(0), kNow);
+    }
+    const auto used = bytes_in_use() - empty;
+    state.counters["mib"] = static_cast<double>(used) / (1 << 20);
+    state.counters["tasks_in_memory"] = static_cast<double>(queue.tasks_in_memory());
+    if (used > kBytesMax)
+      state.SkipWithError("a backlog of ten million tasks is above its ceiling");
+  }
+}
+BENCHMARK(memory_of_a_large_backlog)->Iterations(1)->Unit(benchmark::kMillisecond);
+
 // A queue comes back: so many tasks over a hundred thousand keys.
 void load(benchmark::State& state) {
   NoRows rows;

@@ -65,6 +65,16 @@ uint32_t TaskQueue::get_key(const std::string& name) {
   return key;
 }
 
+// A key with rules of its own has a line of its own: whoever made them meant this key and no other.
+// Which line keys share depends on their names alone, so that it is the same after a restart.
+std::string TaskQueue::line_of(const std::string& key) const {
+  if (names_.size() < settings_.keys_max || find_key(key) != kNone ||
+      rules_.weights().contains(key) || rules_.keys().contains(key)) {
+    return key;
+  }
+  return shared_line(key);
+}
+
 Member TaskQueue::get_line(uint32_t number, uint32_t key) {
   if (const uint32_t known = keys_[key].lines.find(number); known != kNone) return known;
   auto& owner = level(number);
@@ -420,18 +430,11 @@ bool TaskQueue::may_hand_over(uint32_t number, const std::string& key, TimeNs no
     return false;
   }
   if (found != kNone) return keys_[found].holds == 0 && conforms(keys_[found], now);
-  // A key that nobody knows may still have rules.
-  if (key_clock_.is_frozen()) return false;
+  if (key_clock_.is_frozen() || !may_begin(key)) return false;
   const auto rule = rules_.keys().find(key);
-  const bool has_rule = rule != rules_.keys().end();
-  if (has_rule && (rule->second.has_pause() ||
-                   (rule->second.has_running_max() && rule->second.running_max() == 0))) {
-    return false;
-  }
-  if (has_rule && rule->second.has_per_second() && !(rule->second.per_second() > 1e-9))
-    return false;
-  return !rules_.has_running_max_per_key() || rules_.running_max_per_key() > 0 ||
-         (has_rule && rule->second.has_running_max());
+  const bool is_stopped = rule != rules_.keys().end() && rule->second.has_per_second() &&
+                          !(rule->second.per_second() > 1e-9);
+  return !is_stopped;
 }
 
 bool TaskQueue::hand_over_leaves_rows(uint32_t number) const {

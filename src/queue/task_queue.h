@@ -38,6 +38,7 @@ struct Settings {
   bool ignore_client_weights = false;
   bool counts_running = true;  // whoever is handed a task says when it is done with it
   size_t tasks_in_memory_max = 512 * 1024;
+  size_t keys_max = 4'000'000;       // beyond it new keys share lines
   uint32_t levels = kLevelsDefault;  // of new tasks; those that wait keep theirs
   uint32_t lower_level_share = 0;    // turns that a level leaves to those below it, in hundredths
   friend bool operator==(const Settings&, const Settings&) = default;
@@ -81,6 +82,10 @@ class TaskQueue {
   void load_lease(const std::string& key);
   void loaded(TimeNs now);
 
+  // The name of the line that a new task of this key belongs to: the key itself, or one of a fixed
+  // number of lines that keys share when the queue has as many as it may. A task is asked for under
+  // this name everywhere else.
+  std::string line_of(const std::string& key) const;
   // Gives out the next place of a line, for the row that is about to be written there.
   Place reserve(uint32_t level, const std::string& key);
   // The row at a reserved place is written: the task waits from now on.
@@ -101,8 +106,15 @@ class TaskQueue {
   bool hand_over_leaves_rows(uint32_t level) const;
   // A task of this key goes out elsewhere, on a queue of one worker's own.
   void charge(uint32_t level, const std::string& key, float weight, TimeNs now);
+  // Whether a task of this key that does not wait here may go to a worker: neither the queue nor
+  // the key is paused or at its cap.
+  bool may_run(const std::string& key) const;
+  // A worker has a task of this key that did not go out here: it went out on a queue of its own, or
+  // before this process began.
+  void occupy(const std::string& key, TimeNs now);
   // A worker is done with a task of this key.
   void release(const std::string& key, TimeNs now);
+  bool has_caps() const;
 
   // Rows that must be written before, or with, the next start.
   std::vector<RowChange> take_rows();
@@ -125,7 +137,6 @@ class TaskQueue {
   TimeNs next_release(TimeNs now);
   // The most urgent level with a task that may go now; kLevelsMax + 1 if there is none.
   uint32_t next_level(TimeNs now);
-  bool is_key_held(const std::string& key) const;
 
   int64_t size() const { return size_; }
   int64_t running() const { return running_; }
@@ -320,6 +331,8 @@ class TaskQueue {
   bool is_capped(const Key& key) const;
   void recheck_key(uint32_t key, TimeNs now);
   bool may_start(TimeNs now);
+  bool has_room() const;
+  bool may_begin(const std::string& name) const;
   void count_dispatch(uint32_t number, uint32_t key, TimeNs now);
   void give_back(const Picked& picked, TimeNs now);
 

@@ -30,10 +30,14 @@ std::optional<double> TaskQueue::limit() const {
   return worker_limit_;
 }
 
+// The whole queue is neither paused nor at its cap.
+bool TaskQueue::has_room() const {
+  return !rules_.has_pause() && (!rules_.has_running_max() || running_ < rules_.running_max());
+}
+
 bool TaskQueue::may_start(TimeNs now) {
   release_due(now);
-  if (rules_.has_pause()) return false;
-  if (rules_.has_running_max() && running_ >= rules_.running_max()) return false;
+  if (!has_room()) return false;
   const auto per_second = limit();
   if (!per_second.has_value() || bucket_.is_ready(now, *per_second)) return true;
   if (size_ > 0) limited_at_ = now;
@@ -182,6 +186,34 @@ TimeNs TaskQueue::next_release(TimeNs now) {
   return next;
 }
 
+bool TaskQueue::has_caps() const {
+  if (rules_.has_running_max() || rules_.has_running_max_per_key()) return true;
+  return std::any_of(rules_.keys().begin(), rules_.keys().end(),
+                     [](const auto& rule) { return rule.second.has_running_max(); });
+}
+
+// A key that nobody knows may still have rules.
+bool TaskQueue::may_begin(const std::string& name) const {
+  const auto found = rules_.keys().find(name);
+  const bool has_rule = found != rules_.keys().end();
+  if (has_rule && found->second.has_pause()) return false;
+  if (has_rule && found->second.has_running_max()) return found->second.running_max() > 0;
+  return !rules_.has_running_max_per_key() || rules_.running_max_per_key() > 0;
+}
+
+bool TaskQueue::may_run(const std::string& name) const {
+  if (!has_room()) return false;
+  const uint32_t key = find_key(name);
+  return key == kNone ? may_begin(name) : keys_[key].holds == 0;
+}
+
+void TaskQueue::occupy(const std::string& name, TimeNs now) {
+  const uint32_t key = get_key(name);
+  ++keys_[key].running;
+  ++running_;
+  recheck_key(key, now);
+}
+
 void TaskQueue::release(const std::string& name, TimeNs now) {
   const uint32_t key = find_key(name);
   if (key == kNone || keys_[key].running == 0) return;
@@ -189,14 +221,6 @@ void TaskQueue::release(const std::string& name, TimeNs now) {
   --running_;
   recheck_key(key, now);
   retire_key(key);
-}
-
-bool TaskQueue::is_key_held(const std::string& name) const {
-  if (rules_.has_pause()) return true;
-  const uint32_t key = find_key(name);
-  if (key != kNone) return keys_[key].holds != 0;
-  const auto rule = rules_.keys().find(name);
-  return rule != rules_.keys().end() && rule->second.has_pause();
 }
 
 void TaskQueue::set_worker_limit(std::optional<double> per_second, TimeNs now) {

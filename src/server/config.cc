@@ -193,6 +193,7 @@ queue::Settings Config::Queues::settings() const {
   settings.levels = levels;
   settings.lower_level_share = lower_level_share;
   settings.tasks_in_memory_max = tasks_in_memory_max;
+  settings.keys_max = max_active_keys;
   return settings;
 }
 

@@ -60,6 +60,7 @@ struct Config {
     uint32_t levels = queue::kLevelsDefault;
     uint32_t lower_level_share = 0;  // percent
     size_t tasks_in_memory_max = 512 * 1024;
+    size_t max_active_keys = 4'000'000;
     std::vector<queue::Exception> exceptions;  // from the section [matching]
 
     queue::Settings settings() const;

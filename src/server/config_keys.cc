@@ -226,6 +226,9 @@ constexpr std::array kKeys = {
     number<kQueues, &Queues::tasks_in_memory_max>(
         "queues.tasks_in_memory_max", 0, 100'000'000,
         "Waiting tasks that one queue keeps in memory; the others are read when their turn comes"),
+    number<kQueues, &Queues::max_active_keys>(
+        "queues.max_active_keys", 1, 100'000'000,
+        "Fairness keys that one queue tells apart; keys that come beyond them share lines"),
 
     text<kCallbacks, &Config::Callbacks::allowed_addresses>(
         "callbacks.allowed_addresses", complain_of_addresses,

@@ -84,6 +84,9 @@ void add_queue(Families& families, const shard::MeasuredQueue& measured, const L
                  queue.lag_max);
   families.gauge("fairlead_active_keys", "Fairness keys that wait, run or are owed something.",
                  labels, static_cast<double>(queue.active_keys));
+  counter("fairlead_tasks_sharing_lines",
+          "Tasks of keys that came when their queue had as many keys as it may.",
+          counts.sharing_lines);
   families.gauge("fairlead_throttled_keys", "Keys that a limit holds back.", labels,
                  static_cast<double>(queue.throttled_keys));
   for (const auto& key : queue.top_keys) {

@@ -126,7 +126,7 @@ TEST_F(TaskQueueCommandsTest, DescribeShowsAQueue) {
                      updated { seconds: 1700000000 } }
         key_rate_default { identity: "bob" updated { seconds: 1700000000 } }
         running_max: 10 fairness: FAIRNESS_DEFAULT first_turn: FIRST_TURN_PROMPT
-        transition: TRANSITION_DRAIN_PER_LEVEL basis: BASIS_DEFAULT
+        transition: TRANSITION_DRAIN_PER_LEVEL basis: BASIS_DEFAULT poller_order: POLLER_ORDER_DEFAULT
         keys { key: "a" weight: 2.5 running_max: 3 rate_per_second: 7 is_draining: true }
         keys { key: "" pause { identity: "ada" reason: "why" since { seconds: 1700000000 } } }
       }
@@ -173,6 +173,7 @@ fairness          default
 first turn        prompt
 transition        drain-per-level
 basis             default
+poller order      default
 paused            no
 
 KEY       WEIGHT  MAX RUNNING  RATE  STATE
@@ -275,28 +276,44 @@ TEST_F(TaskQueueCommandsTest, ConfigSetTakesTemporalsFlags) {
 }
 
 TEST_F(TaskQueueCommandsTest, ConfigSetTakesOurFlags) {
-  EXPECT_EQ(
-      run_on_orders({"config", "set", "--max-running", "10", "--max-running-per-key", "2",
-                     "--fairness", "off", "--first-turn", "scheduled", "--transition",
-                     "drain-per-level", "--basis", "in-flight", "--fairness-key-weight-clear-all"}),
-      0);
+  EXPECT_EQ(run_on_orders({"config", "set", "--max-running", "10", "--max-running-per-key", "2",
+                           "--fairness", "off", "--first-turn", "scheduled", "--transition",
+                           "drain-per-level", "--basis", "in-flight", "--poller-order", "lifo",
+                           "--fairness-key-weight-clear-all"}),
+            0);
   expect_asked<v1::SetTaskQueueRequest>("SetTaskQueue", kOrders + R"(
       identity: "ada@host" running_max: 10 running_max_per_key: 2 fairness: FAIRNESS_OFF
       first_turn: FIRST_TURN_SCHEDULED transition: TRANSITION_DRAIN_PER_LEVEL
-      basis: BASIS_IN_FLIGHT unset_all_weights: true)");
+      basis: BASIS_IN_FLIGHT poller_order: POLLER_ORDER_LIFO unset_all_weights: true)");
 }
 
 TEST_F(TaskQueueCommandsTest, DefaultUnsets) {
-  EXPECT_EQ(
-      run_on_orders({"config", "set", "--queue-rps-limit", "default",
-                     "--fairness-key-rps-limit-default", "default", "--max-running", "default",
-                     "--max-running-per-key", "default", "--fairness", "default", "--first-turn",
-                     "default", "--transition", "default", "--basis", "default"}),
-      0);
+  EXPECT_EQ(run_on_orders({"config",
+                           "set",
+                           "--queue-rps-limit",
+                           "default",
+                           "--fairness-key-rps-limit-default",
+                           "default",
+                           "--max-running",
+                           "default",
+                           "--max-running-per-key",
+                           "default",
+                           "--fairness",
+                           "default",
+                           "--first-turn",
+                           "default",
+                           "--transition",
+                           "default",
+                           "--basis",
+                           "default",
+                           "--poller-order",
+                           "default"}),
+            0);
   expect_asked<v1::SetTaskQueueRequest>("SetTaskQueue", kOrders + R"(
       identity: "ada@host" queue_rate { unset: true } key_rate_default { unset: true }
       unset_running_max: true unset_running_max_per_key: true fairness: FAIRNESS_DEFAULT
-      first_turn: FIRST_TURN_DEFAULT transition: TRANSITION_DEFAULT basis: BASIS_DEFAULT)");
+      first_turn: FIRST_TURN_DEFAULT transition: TRANSITION_DEFAULT basis: BASIS_DEFAULT
+      poller_order: POLLER_ORDER_DEFAULT)");
 }
 
 TEST_F(TaskQueueCommandsTest, AZeroIsSentWithAWarning) {
@@ -389,6 +406,7 @@ TEST_F(TaskQueueCommandsTest, MistakesOnTheLineAreNotSent) {
       {{"config", "set", "--max-running-per-key", "-2"}, "is neither a whole number from 0 nor"},
       {{"config", "set", "--fairness", "maybe"}, "maybe not in {default,on,off}"},
       {{"config", "set", "--basis", "weight"}, "weight not in {default,dispatch,in-flight}"},
+      {{"config", "set", "--poller-order", "any"}, "any not in {default,fifo,lifo}"},
       {{"config", "set", "--fairness-key-weight", "a"}, "'a' is not KEY=WEIGHT"},
       {{"config", "set", "--fairness-key-weight", "=1"}, "'=1' is not KEY=WEIGHT"},
       {{"config", "set", "--fairness-key-weight", "a=0"}, "must be more than 0"},

@@ -141,6 +141,8 @@ void ConfigFlags::add_to(CLI::App* app) {
                 "What happens to waiting tasks when the order is changed");
   add_word_flag(app, "--basis", &basis_, *v1::Basis_descriptor(),
                 "What is shared: dispatches, or running tasks");
+  add_word_flag(app, "--poller-order", &poller_order_, *v1::PollerOrder_descriptor(),
+                "Which poll gets a task: the one that has waited longest, or the newest");
 }
 
 namespace {
@@ -211,6 +213,8 @@ v1::SetTaskQueueRequest ConfigFlags::request(std::vector<std::string>* warnings)
   request.set_first_turn(read_word<v1::FirstTurn>(*v1::FirstTurn_descriptor(), first_turn_));
   request.set_transition(read_word<v1::Transition>(*v1::Transition_descriptor(), transition_));
   request.set_basis(read_word<v1::Basis>(*v1::Basis_descriptor(), basis_));
+  request.set_poller_order(
+      read_word<v1::PollerOrder>(*v1::PollerOrder_descriptor(), poller_order_));
   if (request.ByteSizeLong() == 0) refuse("config set", "nothing to set; --help shows the flags");
   return request;
 }

@@ -53,6 +53,7 @@ class ConfigFlags {
   std::string first_turn_;
   std::string transition_;
   std::string basis_;
+  std::string poller_order_;
 };
 
 // `config set-key`.

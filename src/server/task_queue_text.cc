@@ -171,6 +171,10 @@ std::string description_text(const v1::DescribeTaskQueueResponse& description) {
   lines.add("running", count_of(description.running(), "task"));
   lines.add("order", order_text(description));
   lines.add("largest lag", absl::StrFormat("%.2f tasks", description.lag_max()));
+  if (description.sharing_lines() > 0) {
+    lines.add("sharing lines",
+              absl::StrCat(description.sharing_lines(), " tasks of too many keys"));
+  }
   lines.add("rate", rate_text(description));
   lines.add("throttled", count_of(description.throttled_keys(), "key"));
   lines.add("polls", polls_text(description));
@@ -211,6 +215,7 @@ std::string config_text(const v1::TaskQueueConfig& config) {
   lines.add("first turn", word(*v1::FirstTurn_descriptor(), config.first_turn()));
   lines.add("transition", word(*v1::Transition_descriptor(), config.transition()));
   lines.add("basis", word(*v1::Basis_descriptor(), config.basis()));
+  lines.add("poller order", word(*v1::PollerOrder_descriptor(), config.poller_order()));
   lines.add("paused", config.has_pause() ? text(config.pause()) : "no");
   return lines.take() + keys_with_rules(config);
 }

@@ -96,6 +96,8 @@ absl::Status Node::open() {
 
 absl::Status Node::restore_admission() {
   store::WriteBatch expired;
+  using Occupied = std::pair<QueueName, std::string>;  // under this key
+  std::vector<std::vector<Occupied>> occupied(shards_.size());
   for (uint16_t i = 0; i < options_.shards; ++i) {
     const ShardId id(i);
     const auto scan = [&](const store::keys::Range& range, const store::Store::Visit& visit) {
@@ -141,9 +143,20 @@ absl::Status Node::restore_admission() {
       model::RunState state;
       if (!row->has_value() || !state.ParseFromString(**row)) continue;
       if (state.status() != model::RUNNING || state.workflow_task().started_id() == 0) continue;
-      desk_->restore_lease(
-          {NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, state.task_queue()});
+      const QueueName queue{NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK,
+                            state.task_queue()};
+      desk_->restore_lease(queue);
+      const ShardId owner = shard_of_queue(queue.ns, model::WORKFLOW_TASK, queue.name);
+      occupied[owner.value()].emplace_back(queue, state.workflow_task().lease_key());
     }
+  }
+  // A run's row says that its task is out; no row of the queue does. So the queue is told before
+  // the first of these tasks can end, and keeps count from there: it never looks again.
+  for (size_t i = 0; i < occupied.size(); ++i) {
+    if (occupied[i].empty()) continue;
+    shards_[i]->executor().post([shard = shards_[i].get(), leases = std::move(occupied[i])] {
+      for (const auto& [queue, key] : leases) shard->queues().occupy({queue, queue.name}, key);
+    });
   }
   desk_->restored();
   if (!expired.empty()) parts_.commits->write(expired);

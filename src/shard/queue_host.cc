@@ -109,37 +109,82 @@ std::optional<Permit> QueueHost::admit(const QueueAddress& queue) {
   return std::nullopt;
 }
 
-std::optional<Permit> QueueHost::hand_over(const QueueAddress& queue,
-                                           const model::Priority& priority,
-                                           store::WriteBatch* batch) {
+std::optional<QueueHost::Handed> QueueHost::hand_over(const QueueAddress& queue,
+                                                      const model::Priority& priority,
+                                                      store::WriteBatch* batch) {
   auto& account = stored(queue);
   const TimeNs now = env_.clock->now();
   const uint32_t level = level_of(queue, priority);
-  const auto& key = priority.fairness_key();
+  auto key = account.tasks().line_of(priority.fairness_key());
   if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
   if (!account.tasks().may_hand_over(level, key, now)) return std::nullopt;
   auto permit = admit(queue);
   if (!permit.has_value()) return std::nullopt;
   account.tasks().hand_over(level, key, priority.fairness_weight(), now);
   if (batch != nullptr) account.add_rows(batch);
-  return permit;
+  return Handed{std::move(*permit), std::move(key)};
+}
+
+// The same on a worker's own queue, for that worker: as if it polled there. What is more urgent on
+// the queue that everyone polls goes first. Where caps are scarce, everything that waits for a
+// place goes first, but for a worker that goes on with what it has begun.
+std::optional<QueueHost::Handed> QueueHost::hand_over_sticky(const QueueAddress& queue,
+                                                             const model::Priority& priority,
+                                                             bool goes_on,
+                                                             store::WriteBatch* batch) {
+  auto& account = stored(queue.normal_queue());
+  const TimeNs now = env_.clock->now();
+  const uint32_t level = level_of(queue, priority);
+  auto key = account.tasks().line_of(priority.fairness_key());
+  if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
+  if (!account.tasks().may_run(key) || account.tasks().next_level(now) < level) return std::nullopt;
+  if (account.tasks().has_caps() && !goes_on && !account.tasks().may_hand_over(level, key, now)) {
+    return std::nullopt;
+  }
+  if (!tasks(queue).may_hand_over(level, key, now)) return std::nullopt;
+  auto permit = admit(queue);
+  if (!permit.has_value()) return std::nullopt;
+  account.tasks().charge(level, key, priority.fairness_weight(), now);
+  account.tasks().occupy(key, now);
+  if (batch != nullptr) account.add_rows(batch);
+  return Handed{std::move(*permit), std::move(key)};
+}
+
+// A worker that gives back a task in the same step has a place to go on in, if anybody has one.
+void QueueHost::take_along(const QueueAddress& queue, const model::Priority& priority,
+                           const Along& along, store::WriteBatch* batch, Offered* offered) {
+  const auto normal = queue.normal_queue();
+  const bool swaps = along.gives_back.has_value() && tasks(normal).has_caps();
+  if (swaps) tasks(normal).release(*along.gives_back, env_.clock->now());
+  auto handed = queue.is_sticky() ? hand_over_sticky(queue, priority, along.goes_on, batch)
+                                  : hand_over(queue, priority, batch);
+  offered->is_taken = handed.has_value();
+  if (handed.has_value()) {
+    offered->permit = std::move(handed->permit);
+    offered->key = std::move(handed->key);
+    offered->keeps_slot = swaps;
+  } else if (swaps) {
+    tasks(normal).occupy(*along.gives_back, env_.clock->now());
+  }
 }
 
 QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
-                                    bool is_eager, store::WriteBatch* batch) {
+                                    const std::optional<Along>& along, store::WriteBatch* batch) {
   Offered offered;
-  if (is_eager) {
-    offered.permit = hand_over(queue, priority, batch);
-    offered.is_taken = offered.permit.has_value();
+  if (along.has_value()) {
+    take_along(queue, priority, *along, batch, &offered);
     if (offered.is_taken) return offered;
   }
   const TimeNs now = env_.clock->now();
   const auto normal = queue.normal_queue();
   auto& account = stored(normal);
   const uint32_t level = level_of(queue, priority);
-  const auto& key = priority.fairness_key();
+  offered.key = account.tasks().line_of(priority.fairness_key());
+  const auto& key = offered.key;
+  if (key != priority.fairness_key()) ++line(normal).counts.sharing_lines;
   auto& target = line(queue);
-  if (queue.is_sticky() && (!is_live(target) || account.tasks().is_key_held(key))) return offered;
+  // What has to wait for a place waits where everyone does, in the order that is due.
+  if (queue.is_sticky() && (!is_live(target) || !account.tasks().may_run(key))) return offered;
   auto& own = queue.is_sticky() ? load(queue, target) : account;
   const bool is_free = batch != nullptr || !account.tasks().hand_over_leaves_rows(level);
   // Handed over at once only if no waiting task has a better claim.
@@ -149,6 +194,7 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
       offered.poll = take_poll(queue);
       if (queue.is_sticky()) {
         account.tasks().charge(level, key, priority.fairness_weight(), now);
+        account.tasks().occupy(key, now);
       } else {
         account.tasks().hand_over(level, key, priority.fairness_weight(), now);
       }
@@ -192,19 +238,15 @@ void QueueHost::count_expired(const QueueAddress& queue) {
   ++line(queue.normal_queue()).dispatches.expired;
 }
 
-void QueueHost::charge(const QueueAddress& queue, const model::Priority& priority,
-                       store::WriteBatch* batch) {
-  auto& account = stored(queue.normal_queue());
-  account.tasks().charge(level_of(queue, priority), priority.fairness_key(),
-                         priority.fairness_weight(), env_.clock->now());
-  if (batch != nullptr) account.add_rows(batch);
+void QueueHost::occupy(const QueueAddress& queue, const std::string& key) {
+  tasks(queue).occupy(key, env_.clock->now());
 }
 
 void QueueHost::release(const QueueAddress& queue, const std::string& key) {
   auto& owner = stored(queue);
   owner.tasks().release(key, env_.clock->now());
   write_due_rows(owner);
-  serve(queue);
+  if (owner.tasks().size() > 0) serve(queue);
 }
 
 void QueueHost::write_due_rows(StoredQueue& queue) {
@@ -272,9 +314,16 @@ bool QueueHost::has_poll(const QueueAddress& queue) {
 PollPtr QueueHost::take_poll(const QueueAddress& queue) {
   auto& owner = family(queue);
   auto& target = line(queue);
-  if (!target.polls.empty()) return unpark(*target.polls.begin());
+  // Polls are numbered as they come. A sticky queue does as the queue that it belongs to.
+  const bool newest_first =
+      owner.normal.stored != nullptr &&
+      owner.normal.stored->tasks().rules().poller_order() == model::QueueRules::LIFO;
+  if (!target.polls.empty()) {
+    return unpark(newest_first ? *target.polls.rbegin() : *target.polls.begin());
+  }
   if (!queue.is_sticky() && !owner.sticky_polls.empty()) {
-    return unpark(owner.sticky_polls.begin()->first);
+    return unpark(newest_first ? owner.sticky_polls.rbegin()->first
+                               : owner.sticky_polls.begin()->first);
   }
   return nullptr;
 }
@@ -312,6 +361,22 @@ void QueueHost::end_poll(uint64_t number) {
 
 void QueueHost::cancel_poll(uint64_t number) { unpark(number); }
 
+// The next task of the queue. One on a worker's own queue takes a place on the queue that everyone
+// polls; if there is none, it waits for it there.
+std::optional<queue::Waiting> QueueHost::pick(const QueueAddress& queue) {
+  while (true) {
+    const TimeNs now = env_.clock->now();
+    auto next = tasks(queue).pick(now);
+    if (!next.has_value() || !queue.is_sticky()) return next;
+    auto& account = tasks(queue.normal_queue());
+    if (account.may_run(next->place.key)) {
+      account.occupy(next->place.key, now);
+      return next;
+    }
+    env_.sticky_lost(next->task);  // out of this queue until its run has moved it
+  }
+}
+
 // Gives the poll the next thing from this queue. False if there is nothing.
 bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
   auto& target = line(queue);
@@ -325,12 +390,13 @@ bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
   if (waiting.next_level(env_.clock->now()) > queue::kLevelsMax) return false;
   auto permit = admit(queue);
   if (!permit.has_value()) return false;
-  const auto next = waiting.pick(env_.clock->now());
+  const auto next = pick(queue);
   if (!next.has_value()) return false;
   poll->permit = std::move(permit);
-  poll->delta = advise(target, *poll, next->task.created_ns, true);
-  ++target.counts.polls_with_task;
-  target.counts.waited.add(env_.clock->now() - next->task.created_ns);
+  auto& source = line(queue);
+  poll->delta = advise(source, *poll, next->task.created_ns, true);
+  ++source.counts.polls_with_task;
+  source.counts.waited.add(env_.clock->now() - next->task.created_ns);
   env_.dispatch(std::move(poll), queue, *next);
   return true;
 }
@@ -410,6 +476,7 @@ void QueueHost::stale(PollPtr poll_out, const QueueAddress& queue, const queue::
   ++line(queue).counts.dropped;
   poll_out->permit.reset();
   remove(queue, place);
+  if (queue.is_sticky()) release(queue.normal_queue(), place.key);
   poll(std::move(poll_out));
 }
 

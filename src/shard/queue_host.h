@@ -82,16 +82,28 @@ class QueueHost {
     PollPtr poll;
     bool poll_from_sticky = false;
     bool is_taken = false;         // by whoever made the task
+    bool keeps_slot = false;       // it took the place of the task that its worker gives back
+    std::string key;               // under which the queue counts it while a worker has it
     std::optional<Permit> permit;  // if it goes at once
     std::optional<queue::Place> place;
   };
+  // Whoever makes a task would like to take it along.
+  struct Along {
+    // The key of the workflow task that this worker gives back in the same step, if it has one.
+    std::optional<std::string> gives_back;
+    bool goes_on = false;  // the worker is in the middle of something and asks for more time
+  };
   // `batch` is that of the step which makes the task, if it is written before anything else happens
   // to the queue; without it a task whose start the queue has to remember must wait.
-  Offered offer(const QueueAddress& queue, const model::Priority& priority, bool is_eager,
-                store::WriteBatch* batch);
+  Offered offer(const QueueAddress& queue, const model::Priority& priority,
+                const std::optional<Along>& along, store::WriteBatch* batch);
+  struct Handed {
+    Permit permit;
+    std::string key;  // under which the queue counts it
+  };
   // Whether a task that its maker would like to keep may go to it at once: nothing that waits has a
   // better claim, and no limit or budget speaks against it. If so, its key has paid.
-  std::optional<Permit> hand_over(const QueueAddress& queue, const model::Priority& priority,
+  std::optional<Handed> hand_over(const QueueAddress& queue, const model::Priority& priority,
                                   store::WriteBatch* batch);
   // Reads what the store has of the queue, unless that has been done.
   void open(const QueueAddress& queue) { load(queue, line(queue)); }
@@ -101,8 +113,8 @@ class QueueHost {
   void remove(const QueueAddress& queue, const queue::Place& place);
   // Nobody took a task within its schedule-to-start timeout.
   void count_expired(const QueueAddress& queue);
-  // A worker takes a workflow task along without asking the queue: its key pays all the same.
-  void charge(const QueueAddress& queue, const model::Priority& priority, store::WriteBatch* batch);
+  // A worker has had a task of this key since before this process began.
+  void occupy(const QueueAddress& queue, const std::string& key);
   // A worker is done with a task of this key.
   void release(const QueueAddress& queue, const std::string& key);
 
@@ -202,6 +214,11 @@ class QueueHost {
   // Takes a parked poll out of everywhere.
   PollPtr unpark(uint64_t number);
   PollPtr take_poll(const QueueAddress& queue);
+  std::optional<Handed> hand_over_sticky(const QueueAddress& queue, const model::Priority& priority,
+                                         bool goes_on, store::WriteBatch* batch);
+  void take_along(const QueueAddress& queue, const model::Priority& priority, const Along& along,
+                  store::WriteBatch* batch, Offered* offered);
+  std::optional<queue::Waiting> pick(const QueueAddress& queue);
   bool hand_out(PollPtr& poll, const QueueAddress& queue);
   void end_poll(uint64_t number);
 

@@ -26,12 +26,25 @@ class QueueHostTest : public testing::Test {
   // A task that finds nobody waits; gives whether somebody took it at once.
   bool bring(const model::Priority& priority) {
     store::WriteBatch batch;
-    auto offered = host.offer(kMails, priority, false, &batch);
+    auto offered = host.offer(kMails, priority, std::nullopt, &batch);
     if (offered.poll != nullptr) return true;
     queue::Task task;
     task.created_ns = clock.time;
     host.add(kMails, *offered.place, task);
     return false;
+  }
+  void set_poller_order(model::QueueRules::PollerOrder order) {
+    ChangeRules change{{kNs, model::ACTIVITY_TASK, "mails"}, [order](auto& rules, TimeNs) {
+                         rules.set_poller_order(order);
+                         return absl::OkStatus();
+                       }};
+    ASSERT_TRUE(host.change_rules(kMails, change).ok());
+  }
+  // Who gets a task that comes now.
+  uint64_t taker() {
+    store::WriteBatch batch;
+    const auto offered = host.offer(kMails, level(3), std::nullopt, &batch);
+    return offered.poll == nullptr ? 0 : offered.poll->number;
   }
   void poll() {
     auto one = std::make_unique<Poll>();
@@ -103,6 +116,23 @@ TEST_F(QueueHostTest, EveryDispatchIsMeasuredByLevelAndByWhetherItWaited) {
   ASSERT_EQ(counts.fresh.size(), 1U);
   EXPECT_EQ(total(counts.fresh.at(4)), 1U);
   EXPECT_DOUBLE_EQ(counts.fresh.at(4).sum, 0);
+}
+
+// Spread over all workers, or kept on few so that the others can go: the operator's choice, and it
+// may change while polls wait.
+TEST_F(QueueHostTest, APollGetsItsTaskInTheOrderThatTheQueueSays) {
+  desk->restored();
+  for (int i = 0; i < 5; ++i) poll();
+  EXPECT_EQ(taker(), 1U);
+  set_poller_order(model::QueueRules::LIFO);
+  EXPECT_EQ(taker(), 5U);
+  EXPECT_EQ(taker(), 4U);
+  poll();
+  EXPECT_EQ(taker(), 6U) << "the newest, whenever it came";
+  set_poller_order(model::QueueRules::FIFO);
+  EXPECT_EQ(taker(), 2U);
+  EXPECT_EQ(taker(), 3U);
+  EXPECT_EQ(taker(), 0U) << "nobody is left";
 }
 
 // What runs out of time on a worker's own queue counts for the queue that people know.

@@ -38,6 +38,7 @@ QueueView QueueHost::describe(const QueueAddress& queue) {
   view.keys = waiting.keys();
   view.throttled_keys = waiting.throttled_keys();
   view.lag_max = waiting.lag_max();
+  view.sharing_lines = owner.counts.sharing_lines;
   view.last_poll_ns = owner.last_poll;
   view.parked_polls = owner.polls.size();
   if (const auto place = waiting.oldest()) {

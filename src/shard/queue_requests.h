@@ -52,6 +52,8 @@ struct QueueView {
   size_t keys = 0;
   size_t throttled_keys = 0;
   double lag_max = 0;  // the largest distance of a waiting key from its ideal share, in tasks
+  uint64_t sharing_lines =
+      0;  // tasks, since it was loaded, of keys that came when there were too many
   TimeNs last_poll_ns = 0;
   size_t parked_polls = 0;
   std::optional<OldestTask> oldest;  // none while nothing waits
@@ -116,6 +118,7 @@ struct QueueCounts {
   uint64_t added_to_backlog = 0;
   uint64_t added_without_poller = 0;  // nobody had polled for a while
   uint64_t dropped = 0;               // nobody wanted the task any more
+  uint64_t sharing_lines = 0;         // tasks of keys that came when there were too many
   WaitHistogram waited;               // of tasks from the backlog
 };
 

@@ -107,6 +107,7 @@ struct StartRequest {
   std::optional<std::string> eager_identity;
   std::optional<bool> eager_granted;
   std::shared_ptr<Permit> eager_permit;  // if it was
+  std::string eager_key;                 // under which its queue counts it then
   // Of an activity without a workflow: its scheduled event, normalised. The workflow id is its own.
   std::optional<model::Event> activity;
   std::string door;      // attributes of the started event that only the door understands

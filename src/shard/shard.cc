@@ -117,7 +117,6 @@ void apply_data(const google::protobuf::Map<std::string, std::string>& data,
 // rules do. Asked at every turn.
 queue::Settings Shard::settings_of(const QueueName& queue) const {
   auto settings = world_.queue_settings;
-  settings.counts_running = queue.type == model::ACTIVITY_TASK;
   const auto row = world_.namespaces->find_by_num(queue.ns.value());
   if (row == nullptr) return settings;
   if (!row->data().empty()) apply_data(row->data(), &settings);
@@ -223,13 +222,14 @@ Step::Part& Shard::add_part(Step& step, RunEntry& entry) {
       &entry,
       history::Transaction(&entry.run, &codec_of(entry), world_.limits, now(), retention(entry))}));
   // A run that begins with the history of another has no worker of its own yet.
-  step.parts.back()->held_task =
-      !entry.is_new && entry.run.is_open() && entry.run.has_started_task();
-  auto& tx = step.parts.back()->tx;
+  auto& part = *step.parts.back();
+  part.held_task = !entry.is_new && entry.run.is_open() && entry.run.has_started_task();
+  if (part.held_task) part.held_key = entry.run.state.workflow_task().lease_key();
+  auto& tx = part.tx;
   if (tx.state().has_retry_policy() || !tx.state().cron_schedule().empty()) {
     tx.successor_run_id = make_uuid(random_, tx.now);
   }
-  return *step.parts.back();
+  return part;
 }
 
 void Shard::finish(StepPtr step) {
@@ -295,9 +295,14 @@ void Shard::drop_tasks(Step& step, Step::Part& part) {
   }
 }
 
-// Counts the task as running, until somebody says that it is not.
+// Counts the task as running, until somebody says that it is not. Of an activity there is a row
+// that says so; of a workflow task it is the run's own.
 void Shard::lease(Step& step, Step::Part& part, const QueueAddress& queue, const std::string& key,
                   int64_t scheduled_id) {
+  if (queue.name.type == model::WORKFLOW_TASK) {
+    part.tx.state().mutable_workflow_task()->set_lease_key(key);
+    return;
+  }
   auto* activity = part.entry->run.find_activity(scheduled_id);
   FL_ASSERT(activity != nullptr, "the activity was started in this step");
   activity->mutable_lease()->set_queue(queue.name.name);
@@ -338,27 +343,38 @@ void Shard::offer_tasks(StepPtr step) {
         if (is_here && !here) break;
         if (is_here) {
           auto* batch = starts_elsewhere ? nullptr : &step->batch;
-          settle_offer(*step, *part, offer, queue,
-                       owner.queues_.offer(queue, offer.priority,
-                                           offer.is_eager && step->eager.has_value(), batch));
+          settle_offer(
+              *step, *part, offer, queue,
+              owner.queues_.offer(queue, offer.priority, along(*step, *part, offer), batch));
           continue;
         }
         auto* current = part.get();
-        owner.executor().post(
-            [this, &owner, current, offer, queue, step = std::move(step)]() mutable {
-              const bool is_eager = offer.is_eager && step->eager.has_value();
-              auto offered = owner.queues_.offer(queue, offer.priority, is_eager, nullptr);
-              executor_->post([this, current, offer, queue, offered = std::move(offered),
+        owner.executor().post([this, &owner, current, offer, queue,
                                step = std::move(step)]() mutable {
-                settle_offer(*step, *current, offer, queue, std::move(offered));
-                offer_tasks(std::move(step));
-              });
-            });
+          auto offered =
+              owner.queues_.offer(queue, offer.priority, along(*step, *current, offer), nullptr);
+          executor_->post([this, current, offer, queue, offered = std::move(offered),
+                           step = std::move(step)]() mutable {
+            settle_offer(*step, *current, offer, queue, std::move(offered));
+            offer_tasks(std::move(step));
+          });
+        });
         return;
       }
     }
   }
   write(std::move(step));
+}
+
+std::optional<QueueHost::Along> Shard::along(const Step& step, const Step::Part& part,
+                                             const history::TaskOffer& offer) {
+  if (!offer.is_eager || !step.eager.has_value()) return std::nullopt;
+  QueueHost::Along along;
+  if (offer.kind == model::WORKFLOW_TASK) {
+    if (part.held_task) along.gives_back = part.held_key;
+    along.goes_on = step.eager->goes_on;
+  }
+  return along;
 }
 
 void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
@@ -372,11 +388,20 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
         begin_taken_task(part, offered.poll->request.identity, offer.kind, offer.scheduled_id,
                          offer.stamp, offered.poll_from_sticky);
     FL_ASSERT(is_wanted, "a task is wanted in the step that makes it");
-    if (offer.kind == model::ACTIVITY_TASK) {
-      lease(step, part, queue, offer.priority.fairness_key(), offer.scheduled_id);
-    }
+    lease(step, part, queue, offered.key, offer.scheduled_id);
     answer_taken_task(step, part, std::move(offered.poll), offer.kind, offer.scheduled_id,
                       offered.poll_from_sticky, 0);
+    return;
+  }
+  if (offered.is_taken && offer.kind == model::WORKFLOW_TASK) {
+    ++stats_.tasks_matched_at_once;
+    ++part.next_offer;
+    part.keeps_slot = offered.keeps_slot;
+    take_along(part, {step.eager->identity, "request-from-RespondWorkflowTaskCompleted", true},
+               offered.key);
+    step.after_write.push_back([this, &step, entry = part.entry] {
+      step.eager->give_next(make_workflow_task(*entry, true));
+    });
     return;
   }
   if (offered.is_taken) {
@@ -384,8 +409,8 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
     ++part.next_offer;
     const bool is_wanted = begin_taken_task(part, step.eager->identity, offer.kind,
                                             offer.scheduled_id, offer.stamp, false);
-    FL_ASSERT(is_wanted && offer.kind == model::ACTIVITY_TASK, "a new activity is wanted");
-    lease(step, part, queue, offer.priority.fairness_key(), offer.scheduled_id);
+    FL_ASSERT(is_wanted, "a new activity is wanted");
+    lease(step, part, queue, offered.key, offer.scheduled_id);
     step.after_write.push_back([this, &step, entry = part.entry, id = offer.scheduled_id] {
       ++stats_.activity_tasks_started;
       step.eager->give(make_activity_task(*entry, id));
@@ -443,15 +468,6 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
 void Shard::write(StepPtr step) {
   for (auto& part : step->parts) write_part(*step, *part);
   ++stats_.steps;
-  for (const auto& charge : step->charges) {
-    Shard& payer = world_.peers->shard(charge.owner);
-    if (payer.executor().is_current()) {
-      payer.queues_.charge(charge.queue, charge.priority, &step->batch);
-    } else {
-      payer.executor().post(
-          [&payer, charge] { payer.queues_.charge(charge.queue, charge.priority, nullptr); });
-    }
-  }
   if (!step->start.has_value()) {
     for (auto& permit : step->permits) std::move(permit).start(&step->batch);
     world_.commits->write(step->batch);
@@ -558,14 +574,25 @@ void Shard::write_part(Step& step, Step::Part& part) {
 
 // A workflow task counts as leased while the run's row says that a worker has it.
 void Shard::release_task(Step& step, Step::Part& part) {
-  const auto& run = part.entry->run;
+  auto& run = part.entry->run;
   const bool holds = run.is_open() && run.has_started_task();
   const int ended = static_cast<int>(part.held_task) + part.task_starts - static_cast<int>(holds);
   FL_ASSERT(ended == 0 || ended == 1, "a worker gives back what it was given");
   if (ended == 0) return;
-  step.after_write.push_back(
-      [this, queue = QueueName{NamespaceNum(run.state.namespace_num()), model::WORKFLOW_TASK,
-                               run.state.task_queue()}] { world_.desk->release(queue); });
+  // What was held ended before what was taken along began.
+  const std::string key = part.held_task ? part.held_key : run.state.workflow_task().lease_key();
+  if (!holds && run.state.has_workflow_task()) run.state.mutable_workflow_task()->clear_lease_key();
+  const QueueAddress queue{
+      {NamespaceNum(run.state.namespace_num()), model::WORKFLOW_TASK, run.state.task_queue()},
+      run.state.task_queue()};
+  step.after_write.push_back([this, queue, key, is_free = !part.keeps_slot] {
+    world_.desk->release(queue.name);
+    if (!is_free) return;
+    run_on(owner_of(queue), [queue, key](Shard& owner) {
+      owner.queues_.release(queue, key);
+      owner.schedule_tick();
+    });
+  });
 }
 
 // Keeps the run's one wake-up row at or before its next deadline. A deadline that moved further

@@ -207,6 +207,9 @@ class Shard {
   Step::Part& add_part(Step& step, RunEntry& entry);
   void finish(StepPtr step);
   void offer_tasks(StepPtr step);
+  // How whoever is answered by the step would like to have a new task, if it would.
+  static std::optional<QueueHost::Along> along(const Step& step, const Step::Part& part,
+                                               const history::TaskOffer& offer);
   void settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
                     const QueueAddress& queue, QueueHost::Offered offered);
   bool begin_taken_task(Step::Part& part, const std::string& identity, model::TaskKind kind,
@@ -319,7 +322,7 @@ class Shard {
   void complete_leased(RunEntry& entry, CompleteTask request, Reply<TaskCompleted> answer);
 
   // Workflow tasks.
-  void take_along(Step::Part& part, const history::Taker& taker);
+  void take_along(Step::Part& part, const history::Taker& taker, const std::string& key);
   void refuse_completion(RunEntry& entry, const CommandError& error, const std::string& identity,
                          Reply<CompleteWorkflowTaskResult> reply);
 
@@ -337,6 +340,8 @@ class Shard {
   queue::Settings settings_of(const QueueName& queue) const;
 
   void create_run(StepPtr step, StartRequest request, Reply<StartResult> reply);
+  static Reply<StartResult> give_back_unused(Shard& owner, QueueAddress queue, std::string key,
+                                             Reply<StartResult> reply);
   void ask_for_first_task(StepPtr step, StartRequest request, Reply<StartResult> reply);
   void show_left_open(const std::string& key, RunView* view);
   void signal_existing(RunEntry& entry, StartRequest request, Reply<StartResult> reply);

@@ -175,9 +175,7 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
         step->batch.erase(store::keys::task(owner, queue.name,
                                             static_cast<uint8_t>(waiting.place.level),
                                             waiting.place.key, waiting.place.seq));
-        if (kind == model::ACTIVITY_TASK) {
-          lease(*step, part, queue, waiting.place.key, waiting.task.scheduled_id);
-        }
+        lease(*step, part, queue, waiting.place.key, waiting.task.scheduled_id);
         step->permits.push_back(std::move(*(*held)->permit));
         (*held)->permit.reset();
         answer_taken_task(*step, part, std::move(*held), kind, waiting.task.scheduled_id,
@@ -229,11 +227,11 @@ void Shard::refuse_completion(RunEntry& entry, const CommandError& error,
   finish(std::move(step));
 }
 
-// Whoever is answered by this step takes the run's new workflow task along: no queue sees it.
-void Shard::take_along(Step::Part& part, const history::Taker& taker) {
-  std::erase_if(part.tx.offers(),
-                [](const history::TaskOffer& offer) { return offer.kind == model::WORKFLOW_TASK; });
-  history::start_workflow_task(part.tx, part.tx.state().workflow_task().stamp(), taker);
+// Whoever is answered by this step takes the run's new workflow task along.
+void Shard::take_along(Step::Part& part, const history::Taker& taker, const std::string& key) {
+  auto& task = *part.tx.state().mutable_workflow_task();
+  history::start_workflow_task(part.tx, task.stamp(), taker);
+  task.set_lease_key(key);
   ++part.task_starts;
   ++stats_.workflow_tasks_started;
 }
@@ -264,8 +262,7 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
         }
 
         auto step = begin(entry);
-        auto& part = *step->parts[0];
-        auto& tx = part.tx;
+        auto& tx = step->parts[0]->tx;
         auto& state = tx.state();
         const TimeNs original = state.workflow_task().original_scheduled_ns();
         const bool is_heartbeat = request.force_new_task && request.commands.empty();
@@ -284,9 +281,11 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
           tx.successor_run_id = make_uuid(random_, tx.now);
         }
         auto result = std::make_shared<CompleteWorkflowTaskResult>();
-        step->eager = Step::Eager{request.identity, [result](ActivityTask task) {
-                                    result->activities.push_back(std::move(task));
-                                  }};
+        step->eager = Step::Eager{
+            request.identity,
+            [result](ActivityTask task) { result->activities.push_back(std::move(task)); },
+            [result](WorkflowTask task) { result->new_task = std::move(task); },
+            request.force_new_task};
         const bool only_rejects =
             std::all_of(request.commands.begin(), request.commands.end(),
                         [](const auto& draft) { return draft.kind() == model::UPDATE_REJECTED; });
@@ -319,21 +318,9 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
           settle_updates(*held, entry, changes, rejects_ignored);
         });
         if (wants_update_task(entry, tx)) history::schedule_speculative_task(tx);
-        if (request.return_new_task && state.has_workflow_task()) {
-          model::QueueTarget target;
-          target.set_name(state.task_queue());
-          const auto queue =
-              address_of(NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK, target);
-          auto decision = world_.desk->admit(queue.name);
-          if (auto* permit = std::get_if<Permit>(&decision)) {
-            // The worker takes the next task along; it is in no queue yet.
-            step->permits.push_back(std::move(*permit));
-            take_along(part, {request.identity, "request-from-RespondWorkflowTaskCompleted", true});
-            step->charges.push_back({owner_of(queue), queue, state.priority()});
-            step->after_write.push_back([this, &entry, result] {
-              if (entry.run.has_started_task()) result->new_task = make_workflow_task(entry, true);
-            });
-          }
+        // The worker would like to take the next task along; its queue decides.
+        for (auto& offer : tx.offers()) {
+          if (offer.kind == model::WORKFLOW_TASK) offer.is_eager = request.return_new_task;
         }
         reply_after(*step,
                     [answer = std::move(answer), result]() mutable { answer(std::move(*result)); });

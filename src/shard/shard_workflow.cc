@@ -20,9 +20,11 @@ absl::Status already_started(const model::RunState& run, std::string_view messag
                                           run.first_run_id());
 }
 
-void keep_permit(StartRequest* request, std::optional<Permit> permit) {
-  request->eager_granted = permit.has_value();
-  if (permit.has_value()) request->eager_permit = std::make_shared<Permit>(std::move(*permit));
+void keep_permit(StartRequest* request, std::optional<QueueHost::Handed> handed) {
+  request->eager_granted = handed.has_value();
+  if (!handed.has_value()) return;
+  request->eager_permit = std::make_shared<Permit>(std::move(handed->permit));
+  request->eager_key = std::move(handed->key);
 }
 
 std::string ids_of(const model::RunState& run) {
@@ -185,7 +187,12 @@ void Shard::create_run(StepPtr step, StartRequest request, Reply<StartResult> re
   if (is_eager) {
     part.tx.schedule_wanted_task();
     step->permits.push_back(std::move(*request.eager_permit));
-    take_along(part, {*request.eager_identity, entry->run.state.start_request_id(), false});
+    // Its queue has been asked.
+    std::erase_if(part.tx.offers(), [](const history::TaskOffer& offer) {
+      return offer.kind == model::WORKFLOW_TASK;
+    });
+    take_along(part, {*request.eager_identity, entry->run.state.start_request_id(), false},
+               request.eager_key);
     step->after_write.push_back([this, entry, result] {
       result->eager_task = std::make_shared<WorkflowTask>(make_workflow_task(*entry, false));
     });
@@ -212,10 +219,28 @@ void Shard::ask_for_first_task(StepPtr step, StartRequest request, Reply<StartRe
   owner.executor().post(
       [this, &owner, queue, request = std::move(request), reply = std::move(reply)]() mutable {
         keep_permit(&request, owner.queues_.hand_over(queue, request.priority, nullptr));
+        if (*request.eager_granted) {
+          reply = give_back_unused(owner, queue, request.eager_key, std::move(reply));
+        }
         executor_->post([this, request = std::move(request), reply = std::move(reply)]() mutable {
           start_workflow(std::move(request), std::move(reply));
         });
       });
+}
+
+// The place that the queue keeps for a first task is free again if the start comes to nothing.
+Reply<StartResult> Shard::give_back_unused(Shard& owner, QueueAddress queue, std::string key,
+                                           Reply<StartResult> reply) {
+  return [&owner, queue = std::move(queue), key = std::move(key),
+          reply = std::move(reply)](absl::StatusOr<StartResult> result) mutable {
+    if (!result.ok() || result->eager_task == nullptr) {
+      owner.executor().post([&owner, queue = std::move(queue), key = std::move(key)] {
+        owner.queues_.release(queue, key);
+        owner.schedule_tick();
+      });
+    }
+    reply(std::move(result));
+  };
 }
 
 // Signals the open run that a start with a signal found. Unlike a signal of its own it also ends

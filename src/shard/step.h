@@ -22,8 +22,10 @@ struct Step {
     RunEntry* entry;
     history::Transaction tx;
     size_t next_offer = 0;
-    bool held_task = false;  // a worker had its workflow task when the step began
-    int task_starts = 0;     // workflow tasks handed out in this step
+    bool held_task = false;   // a worker had its workflow task when the step began
+    std::string held_key;     // under which its queue counted it
+    int task_starts = 0;      // workflow tasks handed out in this step
+    bool keeps_slot = false;  // the one handed out took the place of the one that was held
   };
 
   // The start of a waiting task: its queue's owner adds to the batch what it has to remember, and
@@ -33,24 +35,19 @@ struct Step {
     QueueAddress queue;
     queue::Waiting waiting;
   };
-  // A task that goes out without having waited in its queue, for which its key pays.
-  struct Charge {
-    ShardId owner;
-    QueueAddress queue;
-    model::Priority priority;
-  };
-
-  // Who would like to take new activities along with the answer to this step.
+  // Who would like to take new tasks along with the answer to this step: activities, and the run's
+  // next workflow task.
   struct Eager {
     std::string identity;
     std::function<void(ActivityTask)> give;
+    std::function<void(WorkflowTask)> give_next;
+    bool goes_on = false;  // asks for more time for what it is doing
   };
 
   std::vector<std::unique_ptr<Part>> parts;
   std::optional<Eager> eager;
   std::optional<Start> start;
   std::vector<Permit> permits;  // of the tasks that it hands out
-  std::vector<Charge> charges;
   store::WriteBatch batch;
   // Run after the batch is written and before it is durable, on the shard's own executor: answers
   // that need the events of this very step are put together here.

@@ -43,6 +43,7 @@ Client::Client(const World* world, std::string name)
       operator_(world, process_->name + "'s operator") {}
 
 void Client::start(int count, DurationNs time) {
+  if (world_.chance(0.6)) operator_.set_caps();
   // Many come in bursts: only a crowd makes groups of commits and lines in queues.
   DurationNs burst = 0;
   for (int i = 0; i < count; ++i) {

@@ -6,7 +6,9 @@ namespace fairlead::sim {
 
 void SimCommitLog::write(const store::WriteBatch& batch) {
   ++written_;
-  if (sabotage_ == Sabotage::kNone || sabotage_ == Sabotage::kReplyBeforeDurable) {
+  if (watch != nullptr) watch(batch);
+  if (sabotage_ == Sabotage::kNone || sabotage_ == Sabotage::kReplyBeforeDurable ||
+      sabotage_ == Sabotage::kForgetRunning) {
     FL_ASSERT(store_->write(batch).ok(), "the simulated disk has room");
   } else {
     write_sabotaged(batch);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <utility>
 
 #include "shard/commit_log.h"
@@ -19,7 +20,8 @@ enum class Sabotage {
   kKeepTaskRows,        // a started task's row stays in its queue
   kForgetWakeups,       // the rows that bring a run back in time are not written
   kForgetLetters,
-  kSplitBatches,  // a step's tasks reach the disk a moment after the rest of it
+  kSplitBatches,   // a step's tasks reach the disk a moment after the rest of it
+  kForgetRunning,  // after a restart queues do not know which workflow tasks are with workers
 };
 
 // Makes writes durable as the real commit thread does: in groups, some time after they were
@@ -30,6 +32,9 @@ class SimCommitLog final : public shard::CommitLog {
   SimCommitLog(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, Probes* probes,
                Sabotage sabotage)
       : scheduler_(scheduler), owner_(owner), store_(store), probes_(probes), sabotage_(sabotage) {}
+
+  // Sees every batch before it is written.
+  std::function<void(const store::WriteBatch&)> watch;
 
   void write(const store::WriteBatch& batch) override;
   void after_durable(Job effect) override;

@@ -156,6 +156,7 @@ int main(int argc, char** argv) {
     is_fine &= check_sabotage(Sabotage::kForgetWakeups, "wake-up rows are not written");
     is_fine &= check_sabotage(Sabotage::kForgetLetters, "letters between runs are not written");
     is_fine &= check_sabotage(Sabotage::kSplitBatches, "a step is two batches");
+    is_fine &= check_sabotage(Sabotage::kForgetRunning, "queues forget what workers have");
   }
   std::printf("%s - simulation: %llu seeds, %llu workflows, %llu crashes, %llu steps, %.0f days\n",
               is_fine ? "ok" : "not ok", static_cast<unsigned long long>(totals.seeds),

@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "api/fairlead/task_queue.pb.h"
 
 namespace fairlead::sim {
 
@@ -144,6 +145,43 @@ void Operator::change_options(const RunName& run, const std::string& activity_id
           world_.auditor->fail("an activity's options were changed and are not");
         }
       });
+}
+
+void Operator::set_caps() {
+  if (is_calm_) return;
+  auto& random = world_.random();
+  const bool is_activity = random.chance(0.5);
+  v1::TaskQueue queue;
+  queue.set_namespace_(kNamespace);
+  queue.set_name(is_activity ? kActivityQueue : kFlowQueue);
+  queue.set_type(is_activity ? v1::TASK_QUEUE_TYPE_ACTIVITY : v1::TASK_QUEUE_TYPE_WORKFLOW);
+  const auto then = [this](const Outcome& outcome, const auto&) {
+    if (!outcome.ok() && !outcome.is_unknown()) {
+      world_.auditor->fail("a cap is refused: " + outcome.message);
+    }
+  };
+  if (random.chance(0.3)) {
+    v1::SetKeyRequest request;
+    *request.mutable_task_queue() = queue;
+    request.set_key(std::string(1, static_cast<char>('a' + random.below(4))));
+    request.set_running_max(static_cast<uint32_t>(1 + random.below(2)));
+    world_.ask<v1::SetKeyResponse>(process_, "/fairlead.v1.TaskQueueService/SetKey", request,
+                                   10 * kSecond, then);
+  } else {
+    v1::SetTaskQueueRequest request;
+    *request.mutable_task_queue() = queue;
+    if (random.chance(0.5)) {
+      request.set_running_max(static_cast<uint32_t>(1 + random.below(4)));
+    } else if (random.chance(0.8)) {
+      request.set_running_max_per_key(static_cast<uint32_t>(1 + random.below(2)));
+    } else {
+      request.set_unset_running_max(true);
+    }
+    world_.ask<v1::SetTaskQueueResponse>(process_, "/fairlead.v1.TaskQueueService/SetTaskQueue",
+                                         request, 10 * kSecond, then);
+  }
+  // Rather seldom: only what has been in force for a while binds everyone.
+  world_.later(process_, world_.scheduler->between(kSecond, 40 * kSecond), [this] { set_caps(); });
 }
 
 void Operator::calm_down() {

@@ -9,12 +9,15 @@
 namespace fairlead::sim {
 
 // Somebody at a desk who meddles with runs while they go on: pauses an activity and lets it go some
-// time later, or sets it back, changes its options, and gives runs another priority.
+// time later, or sets it back, changes its options, gives runs another priority, and caps how many
+// tasks are with workers at a time.
 class Operator {
  public:
   Operator(const World* world, std::string name);
 
   void meddle(const std::string& workflow_id, const std::string& run_id);
+  // Caps what runs at a time, of both kinds, and changes these caps now and then.
+  void set_caps();
   // Lets go whatever is still paused.
   void calm_down();
 

@@ -85,6 +85,7 @@ enum class Probe : uint8_t {
   kDurableRun,
   kDurablePollRepeated,
   kDurableLeaseLost,
+  kCapFull,
   kCount,
 };
 
@@ -165,6 +166,7 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "durable run",
     "durable poll repeated",
     "durable lease lost",
+    "cap full",
 };
 
 class Probes {

@@ -30,7 +30,11 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   node_options.cache_bytes = options.cache_bytes;
   node_options.policies = options.policies;
   node_ = std::make_unique<shard::Node>(node_options, std::move(parts), Random(random.next()));
+  if (options.watch != nullptr) {
+    commits_.watch = [watch = options.watch](const auto& batch) { watch->saw(batch); };
+  }
   FL_ASSERT(node_->open().ok(), "a store that survived a crash can be opened");
+  if (options.sabotage == Sabotage::kForgetRunning) forget_running(*options.watch);
   api::ServiceOptions service;
   service.seed = random.next();
   service.shards = options.shards;
@@ -48,6 +52,19 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   door_ = std::make_unique<durable::Door>(
       door, durable::Door::Parts{node_.get(), node_.get(), worker_rows_.get(), run_list_.get(),
                                  executors_.back().get(), [] { return true; }});
+}
+
+// Tells every shard of the end of each workflow task that a worker has; only its queue's owner
+// listens.
+void Server::forget_running(const CapWatch& watch) {
+  for (const auto& [row, out] : watch.out()) {
+    if (out.queue.type != model::WORKFLOW_TASK) continue;
+    for (const auto& shard : node_->shards()) {
+      shard->executor().post([owner = shard.get(), out = out] {
+        owner->queues().release({out.queue, out.queue.name}, out.key);
+      });
+    }
+  }
 }
 
 // Nothing is told and nothing is saved. What the dead server still meant to do goes first, because

@@ -9,6 +9,7 @@
 #include "api/temporal/codec.h"
 #include "shard/node.h"
 #include "simulation/caller.h"
+#include "simulation/cap_watch.h"
 #include "simulation/commit_log.h"
 #include "simulation/probes.h"
 #include "simulation/scheduler.h"
@@ -23,6 +24,7 @@ struct ServerOptions {
   Sabotage sabotage = Sabotage::kNone;
   std::shared_ptr<const admission::Policies> policies = std::make_shared<admission::Policies>();
   Receiver receiver;  // of callbacks
+  CapWatch* watch = nullptr;
 };
 
 // The whole server but its sockets, from the moment it opens the store until it dies. There is no
@@ -38,6 +40,8 @@ class Server {
   const api::Handler* find(std::string_view method) const { return methods_.find(method); }
 
  private:
+  void forget_running(const CapWatch& watch);
+
   Scheduler* const scheduler_;
   const Owner owner_;
   Probes* const probes_;

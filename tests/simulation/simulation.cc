@@ -29,6 +29,7 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
       trace_(&scheduler_, options.prints_trace),
       wire_(&scheduler_, &trace_, probes),
       auditor_(&scheduler_, &trace_, probes),
+      watch_(&scheduler_, probes, [this](const std::string& what) { auditor_.fail(what); }),
       reader_(std::make_shared<Process>(Process{"reader"})) {
   world_.scheduler = &scheduler_;
   world_.wire = &wire_;
@@ -43,6 +44,7 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
   server_options_.cache_bytes = random.chance(0.5) ? 4 << 10 : 4 << 20;
   server_options_.sabotage = options.sabotage;
   server_options_.policies = draw_policies(random);
+  server_options_.watch = &watch_;
   server_options_.receiver = [this](const auto& request) { return receive(request); };
   // On a machine that is much too busy, messages between threads meet a world that has moved on.
   if (random.chance(0.3)) {
@@ -353,6 +355,7 @@ void Simulation::crash() {
   store_.crash(random);
   check_rows("after a crash", false);
   check_rows_of_budgets();
+  watch_.read_again(store_, server_options_.shards);
   const DurationNs down =
       scheduler_.between(kMillisecond, random.chance(0.2) ? 8 * kSecond : 500 * kMillisecond);
   scheduler_.after(down, kNobody, [this] {

@@ -78,6 +78,7 @@ class Simulation {
   Wire wire_;
   Auditor auditor_;
   World world_;
+  CapWatch watch_;
   ServerOptions server_options_;
   Owner last_server_ = kNobody;
   std::unique_ptr<Server> server_;

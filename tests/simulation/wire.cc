@@ -64,7 +64,7 @@ void Wire::send(ProcessPtr from, const std::string& method,
   FL_ASSERT(from->is_alive, "the dead make no calls");
   auto exchange = std::make_shared<Exchange>();
   exchange->from = std::move(from);
-  exchange->method = absl::StrCat(kService, method);
+  exchange->method = method.starts_with("/") ? method : absl::StrCat(kService, method);
   exchange->body = request.SerializeAsString();
   exchange->done = std::move(done);
   depart(exchange, method, timeout);

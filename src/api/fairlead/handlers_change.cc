@@ -97,18 +97,9 @@ absl::Status check_choice(bool is_known, int value, std::string_view field) {
   return invalid_argument(absl::StrCat(std::string(field), " ", value, " is unknown"));
 }
 
-// Nobody counts the workflow tasks that workers have: a cap on them would hold nothing.
-absl::Status check_counts_running(bool is_asked, model::TaskKind kind) {
-  if (!is_asked || kind != model::WORKFLOW_TASK) return absl::OkStatus();
-  return invalid_argument("Running tasks of workflow task queues are not counted.");
-}
-
 absl::Status check(const v1::SetTaskQueueRequest& request, model::TaskKind kind,
                    bool allows_unkeyed) {
   using Request = v1::SetTaskQueueRequest;
-  FL_TRY(check_counts_running(request.has_running_max() || request.has_running_max_per_key() ||
-                                  request.basis() == v1::BASIS_IN_FLIGHT,
-                              kind));
   FL_TRY(check_text(request.identity(), "identity"));
   if (request.has_queue_rate()) {
     FL_TRY(check_rate_change(request.queue_rate(), "queue_rate", kind, "rate limit"));
@@ -129,6 +120,8 @@ absl::Status check(const v1::SetTaskQueueRequest& request, model::TaskKind kind,
   FL_TRY(check_choice(v1::Transition_IsValid(request.transition()), request.transition(),
                       "transition"));
   FL_TRY(check_choice(v1::Basis_IsValid(request.basis()), request.basis(), "basis"));
+  FL_TRY(check_choice(v1::PollerOrder_IsValid(request.poller_order()), request.poller_order(),
+                      "poller_order"));
   return check_weights(request, allows_unkeyed);
 }
 
@@ -182,6 +175,9 @@ absl::Status apply(const v1::SetTaskQueueRequest& asked, QueueRules& rules, Time
     rules.set_transition(static_cast<QueueRules::Transition>(asked.transition() - 1));
   }
   if (asked.basis() != 0) rules.set_basis(static_cast<QueueRules::Basis>(asked.basis() - 1));
+  if (asked.poller_order() != 0) {
+    rules.set_poller_order(static_cast<QueueRules::PollerOrder>(asked.poller_order() - 1));
+  }
   return absl::OkStatus();
 }
 
@@ -262,7 +258,6 @@ absl::Status check(const v1::SetKeyRequest& request, model::TaskKind kind, bool 
   if (request.running_max_change_case() == Request::kUnsetRunningMax) {
     FL_TRY(check_unset(request.unset_running_max(), "unset_running_max"));
   }
-  FL_TRY(check_counts_running(request.has_running_max(), kind));
   if (request.has_rate_per_second()) {
     if (kind == model::WORKFLOW_TASK) {
       return invalid_argument(

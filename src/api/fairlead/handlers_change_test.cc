@@ -59,7 +59,7 @@ TEST_F(ChangeTest, AQueuesRulesAreSetAndUnsetTogether) {
       key_rate_default { per_second: 33.3 }
       running_max: 10 running_max_per_key: 2
       fairness: FAIRNESS_ON first_turn: FIRST_TURN_SCHEDULED
-      transition: TRANSITION_DRAIN_PER_LEVEL basis: BASIS_IN_FLIGHT
+      transition: TRANSITION_DRAIN_PER_LEVEL basis: BASIS_IN_FLIGHT poller_order: POLLER_ORDER_LIFO
       weights { key: "a" value: 5 } weights { key: "b" value: 0.5 })");
   ASSERT_TRUE(change("SetTaskQueue", request).ok());
   const std::string stamp = absl::StrCat(R"(identity: "ada" updated_ns: )", kNow);
@@ -69,7 +69,7 @@ TEST_F(ChangeTest, AQueuesRulesAreSetAndUnsetTogether) {
       key_limit { per_second: 33.3 )",
                             stamp, R"( }
       running_max: 10 running_max_per_key: 2 fairness: ON first_turn: SCHEDULED
-      transition: DRAIN_PER_LEVEL basis: IN_FLIGHT
+      transition: DRAIN_PER_LEVEL basis: IN_FLIGHT poller_order: LIFO
       weights { key: "a" value: 5 } weights { key: "b" value: 0.5 })"));
 
   // Who took a limit away stays known.
@@ -77,7 +77,8 @@ TEST_F(ChangeTest, AQueuesRulesAreSetAndUnsetTogether) {
       identity: "ada" queue_rate { unset: true reason: "over" } key_rate_default { unset: true }
       unset_running_max: true unset_running_max_per_key: true
       fairness: FAIRNESS_DEFAULT first_turn: FIRST_TURN_DEFAULT transition: TRANSITION_DEFAULT
-      basis: BASIS_DEFAULT unset_weights: "a" unset_weights: "unknown")");
+      basis: BASIS_DEFAULT poller_order: POLLER_ORDER_DEFAULT
+      unset_weights: "a" unset_weights: "unknown")");
   ASSERT_TRUE(change("SetTaskQueue", request).ok());
   expect_rules(absl::StrCat(R"(
       queue_limit { reason: "over" )",
@@ -90,7 +91,7 @@ TEST_F(ChangeTest, WhatARequestDoesNotNameStays) {
       queue_limit { per_second: 1 reason: "r" } key_limit { per_second: 2 }
       weights { key: "a" value: 5 } keys { key: "a" value { running_max: 1 } }
       running_max: 3 running_max_per_key: 4 pause { reason: "p" } fairness: OFF
-      first_turn: PROMPT transition: IMMEDIATE basis: DISPATCH
+      first_turn: PROMPT transition: IMMEDIATE basis: DISPATCH poller_order: FIFO
       epochs { first_seq: 9 } key_clock: 7)");
   const QueueRules before = rules;
   ASSERT_TRUE(change("SetTaskQueue", about_orders<v1::SetTaskQueueRequest>()).ok());
@@ -181,6 +182,8 @@ TEST_F(ChangeTest, WrongRulesAreRefused) {
   bad([](Request& r) { r.set_fairness(static_cast<v1::Fairness>(4)); }, "fairness 4 is unknown");
   bad([](Request& r) { r.set_first_turn(static_cast<v1::FirstTurn>(-1)); },
       "first_turn -1 is unknown");
+  bad([](Request& r) { r.set_poller_order(static_cast<v1::PollerOrder>(9)); },
+      "poller_order 9 is unknown");
   bad([](Request& r) { r.set_transition(static_cast<v1::Transition>(5)); },
       "transition 5 is unknown");
   bad([](Request& r) { r.set_basis(static_cast<v1::Basis>(9)); }, "basis 9 is unknown");
@@ -209,7 +212,7 @@ TEST_F(ChangeTest, WrongRulesAreRefused) {
 }
 
 // As at Temporal's door: what is set here is shown there.
-TEST_F(ChangeTest, WorkflowQueuesHaveNoRatesAndNoCaps) {
+TEST_F(ChangeTest, WorkflowQueuesHaveCapsAndNoRates) {
   using Request = v1::SetTaskQueueRequest;
   auto valid = about_orders<Request>(R"(queue_rate { unset: true } weights { key: "a" value: 1 })");
   valid.mutable_task_queue()->set_type(v1::TASK_QUEUE_TYPE_WORKFLOW);
@@ -218,21 +221,20 @@ TEST_F(ChangeTest, WorkflowQueuesHaveNoRatesAndNoCaps) {
       {{[](Request& r) { r.mutable_queue_rate()->set_per_second(1); }, kInvalidArgument,
         "Setting rate limit on workflow task queues is not allowed."},
        {[](Request& r) { r.mutable_key_rate_default()->set_per_second(1); }, kInvalidArgument,
-        "Setting fairness key rate limit on workflow task queues is not allowed."},
-       {[](Request& r) { r.set_running_max(1); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."},
-       {[](Request& r) { r.set_running_max_per_key(1); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."},
-       {[](Request& r) { r.set_basis(v1::BASIS_IN_FLIGHT); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."}});
+        "Setting fairness key rate limit on workflow task queues is not allowed."}});
   auto key = about_orders<v1::SetKeyRequest>(R"(key: "a" weight: 2)");
   key.mutable_task_queue()->set_type(v1::TASK_QUEUE_TYPE_WORKFLOW);
   expect_refusals<v1::SetKeyRequest>(
       path("SetKey"), key,
       {{[](v1::SetKeyRequest& r) { r.set_rate_per_second(1); }, kInvalidArgument,
-        "Setting fairness key rate limit on workflow task queues is not allowed."},
-       {[](v1::SetKeyRequest& r) { r.set_running_max(1); }, kInvalidArgument,
-        "Running tasks of workflow task queues are not counted."}});
+        "Setting fairness key rate limit on workflow task queues is not allowed."}});
+  // How many of them run is counted like everyone's.
+  valid.set_running_max(4);
+  valid.set_running_max_per_key(1);
+  valid.set_basis(v1::BASIS_IN_FLIGHT);
+  EXPECT_TRUE(change("SetTaskQueue", valid).ok());
+  key.set_running_max(2);
+  EXPECT_TRUE(change("SetKey", key).ok());
 }
 
 // ---- pause and resume

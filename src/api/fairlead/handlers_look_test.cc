@@ -152,7 +152,8 @@ TEST_F(QueuesTest, AQueueIsDescribedWithItsRules) {
       parked_polls: 8 last_poll_age { seconds: 3 } is_draining: true keys: 6 throttled_keys: 1
       lag_max: 0.75 rate_per_second: 0 rate_source: LIMIT_SOURCE_API is_rate_limiting: true
       config { running_max: 4 fairness: FAIRNESS_DEFAULT first_turn: FIRST_TURN_DEFAULT
-               transition: TRANSITION_DEFAULT basis: BASIS_DEFAULT })"));
+               transition: TRANSITION_DEFAULT basis: BASIS_DEFAULT
+               poller_order: POLLER_ORDER_DEFAULT })"));
   EXPECT_EQ(engine.described_queues.requests[0].name, "orders");
   EXPECT_EQ(engine.described_queues.requests[0].kind, model::ACTIVITY_TASK);
 
@@ -179,7 +180,8 @@ TEST_F(QueuesTest, EveryRuleIsShown) {
       keys { key: "c" value { drain_below: 12 } }
       running_max: 0 running_max_per_key: 3
       pause { since_ns: 1000000000 }
-      fairness: OFF first_turn: PROMPT transition: IMMEDIATE basis: IN_FLIGHT)");
+      fairness: OFF first_turn: PROMPT transition: IMMEDIATE basis: IN_FLIGHT
+      poller_order: LIFO)");
   engine.described_queues.result = view;
   const auto shown = ask<v1::DescribeTaskQueueResponse>(
       "DescribeTaskQueue", about_orders<v1::DescribeTaskQueueRequest>());
@@ -190,7 +192,7 @@ TEST_F(QueuesTest, EveryRuleIsShown) {
       running_max: 0 running_max_per_key: 3
       pause { since { seconds: 1 } }
       fairness: FAIRNESS_OFF first_turn: FIRST_TURN_PROMPT transition: TRANSITION_IMMEDIATE
-      basis: BASIS_IN_FLIGHT
+      basis: BASIS_IN_FLIGHT poller_order: POLLER_ORDER_LIFO
       keys { key: "" pause { reason: "r" identity: "i" since { seconds: 7 } } }
       keys { key: "a" weight: 0.5 running_max: 2 rate_per_second: 7 }
       keys { key: "b" weight: 2.5 }

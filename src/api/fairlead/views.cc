@@ -27,6 +27,8 @@ static_assert(v1::TRANSITION_DRAIN_PER_LEVEL == QueueRules::DRAIN_PER_LEVEL + 1)
 static_assert(v1::TRANSITION_IMMEDIATE == QueueRules::IMMEDIATE + 1);
 static_assert(v1::BASIS_DISPATCH == QueueRules::DISPATCH + 1);
 static_assert(v1::BASIS_IN_FLIGHT == QueueRules::IN_FLIGHT + 1);
+static_assert(v1::POLLER_ORDER_FIFO == QueueRules::FIFO + 1);
+static_assert(v1::POLLER_ORDER_LIFO == QueueRules::LIFO + 1);
 
 v1::RateLimit rate_of(const QueueRules::Limit& limit) {
   v1::RateLimit rate;
@@ -119,6 +121,7 @@ v1::TaskQueueConfig config_of(const QueueRules& rules) {
   config.set_first_turn(enum_of<v1::FirstTurn>(rules.first_turn()));
   config.set_transition(enum_of<v1::Transition>(rules.transition()));
   config.set_basis(enum_of<v1::Basis>(rules.basis()));
+  config.set_poller_order(enum_of<v1::PollerOrder>(rules.poller_order()));
   std::set<std::string> keys;
   for (const auto& [key, weight] : rules.weights()) keys.insert(key);
   for (const auto& [key, rule] : rules.keys()) keys.insert(key);
@@ -185,6 +188,7 @@ v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeN
   out.set_keys(static_cast<int64_t>(view.keys));
   out.set_throttled_keys(static_cast<int64_t>(view.throttled_keys));
   out.set_lag_max(view.lag_max);
+  out.set_sharing_lines(view.sharing_lines);
   // The system's is a number for clients that want one; nothing holds a queue to it.
   if (view.limit_source != shard::QueueView::LimitSource::kSystem) {
     out.set_rate_per_second(view.limit_per_second);
@@ -198,6 +202,7 @@ v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeN
 v1::Key key_of(const queue::KeyView& view, size_t recent, TimeNs now) {
   v1::Key out;
   out.set_key(view.key);
+  out.set_is_shared(queue::is_shared_line(view.key));
   out.set_waiting(view.waiting);
   for (const int64_t waiting : view.waiting_by_level) out.add_waiting_by_level(waiting);
   if (view.oldest_ns != 0) *out.mutable_oldest_age() = age_of(view.oldest_ns, now);
