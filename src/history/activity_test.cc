@@ -162,13 +162,26 @@ TEST(Activity, OneThatNobodyTakesTimesOutAndLeavesItsQueue) {
 // Another of its times is over, so it is not among those that nobody took in time.
 TEST(Activity, OneThatLeavesItsQueueByAnotherTimeoutIsNotExpiring) {
   auto command = schedule("a");
-  command.mutable_activity_scheduled()->set_schedule_to_start_ns(kMinute);
+  command.mutable_activity_scheduled()->set_schedule_to_close_ns(10 * kSecond);
+  auto bench = with_activity(command);
+  bench.take_activity("a");
+  fail(bench);
+  bench.wait(2 * kSecond);
+  bench.run.find_activity("a")->mutable_place()->set_seq(7);
+  EXPECT_TRUE(expiring_tasks(bench.run, bench.now + 8 * kSecond).empty());
+  bench.wait(8 * kSecond);
+  EXPECT_EQ(bench.drops.size(), 1u);
+}
+
+// Whoever reads the failure looks for workers, not for a slow activity.
+TEST(Activity, OneThatNobodyTakesInAllItsTimeHasWaitedTooLong) {
+  auto command = schedule("a", kMinute);
   command.mutable_activity_scheduled()->set_schedule_to_close_ns(kSecond);
   auto bench = with_activity(command);
-  bench.run.find_activity("a")->mutable_place()->set_seq(7);
-  EXPECT_TRUE(expiring_tasks(bench.run, bench.now + kSecond).empty());
+  const size_t before = bench.events.size();
   bench.wait(kSecond);
-  EXPECT_EQ(bench.drops.size(), 1u);
+  EXPECT_EQ(bench.events[before].activity_ended().failure().timeout_type(),
+            model::SCHEDULE_TO_START);
 }
 
 // "Why did it stop retrying?" is answered by the reason, not by the last symptom.

@@ -4,6 +4,7 @@
 
 #include "base/cron.h"
 #include "history/durable.h"
+#include "history/reset_points.h"
 #include "history/retry.h"
 
 namespace fairlead::history {
@@ -119,6 +120,7 @@ void continue_chain(const model::RunState& last, const Successor& successor,
   if (last.has_parent()) *next->mutable_parent() = last.parent();
   if (last.has_root()) *next->mutable_root() = last.root();
   if (last.has_priority()) *next->mutable_priority() = last.priority();
+  hand_on_reset_points(last, next);
   // A client that asks for its start again finds what became of it.
   next->set_start_request_id(last.start_request_id());
 

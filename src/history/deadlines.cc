@@ -29,23 +29,25 @@ struct ActivityDeadline {
 // While an activity is paused only the attempt that a worker has can run out of time.
 ActivityDeadline activity_deadline(const model::ActivityState& activity) {
   const auto& limits = activity.scheduled();
+  const bool is_started = activity.started_ns() != 0;
   ActivityDeadline next;
+  // First, for the case that both run out at once: without a limit of its own the wait for a worker
+  // has that of the whole, and it is what was too long.
+  if (!is_started && !activity.has_pause() && !activity.backing_off()) {
+    next.consider(activity.scheduled_ns(), limits.schedule_to_start_ns(), model::SCHEDULE_TO_START);
+  }
   if (!activity.has_pause()) {
     next.consider(activity.first_scheduled_ns(), limits.schedule_to_close_ns(),
                   model::SCHEDULE_TO_CLOSE);
   }
-  if (activity.started_ns() != 0) {
+  if (is_started) {
     next.consider(activity.started_ns(), limits.start_to_close_ns(), model::START_TO_CLOSE);
     const TimeNs heard_of = std::max(activity.started_ns(), activity.heartbeat_ns());
     next.consider(heard_of, limits.heartbeat_ns(), model::HEARTBEAT);
     next.consider(std::max(heard_of, activity.renewed_ns()), limits.lease_ns(),
                   model::TIMEOUT_UNSPECIFIED);
-  } else if (activity.has_pause()) {
-    return next;
-  } else if (activity.backing_off()) {
+  } else if (!activity.has_pause() && activity.backing_off()) {
     if (activity.scheduled_ns() < next.at) next = {activity.scheduled_ns()};
-  } else {
-    next.consider(activity.scheduled_ns(), limits.schedule_to_start_ns(), model::SCHEDULE_TO_START);
   }
   return next;
 }

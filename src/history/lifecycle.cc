@@ -129,6 +129,7 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   if (state.has_root()) *started->mutable_root() = state.root();
   if (state.has_retry_policy()) *started->mutable_retry_policy() = state.retry_policy();
   if (state.has_priority()) *started->mutable_priority() = state.priority();
+  *started->mutable_reset_points() = state.reset_points();
   started->set_run_number(state.durable().run_number());
   for (const auto& callback : beginning.callbacks) started->add_callbacks(callback);
   begin_callbacks(tx, beginning.callbacks);

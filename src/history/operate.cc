@@ -18,7 +18,13 @@ namespace {
 using Ids = std::vector<int64_t>;
 
 absl::StatusOr<Ids> select(const Run& run, const ActivitySelector& which) {
-  if (!run.is_open()) return closed_run(run.state);
+  if (!run.is_open()) {
+    // It can still be described, so it cannot be said not to exist.
+    if (is_standalone(run.state)) {
+      return errors::failed_precondition("activity execution is not running");
+    }
+    return closed_run(run.state);
+  }
   Ids found;
   for (const auto& [id, activity] : run.activities) {
     const auto& scheduled = activity.scheduled();
@@ -167,7 +173,8 @@ void reset(Transaction& tx, model::ActivityState& activity, const Reset& how, De
   }
   if (how.reset_heartbeat) forget_heartbeat(activity);
   if (activity.has_pause()) return;
-  activity.clear_last_failure();
+  // The history of a workflow would tell of it; without one, only the activity itself can.
+  if (!is_standalone(tx.state())) activity.clear_last_failure();
   // One that waits in its queue keeps its place there.
   if (was_paused || activity.backing_off()) try_again(tx, activity, delay());
 }

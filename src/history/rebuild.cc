@@ -5,6 +5,7 @@
 #include "history/children.h"
 #include "history/commands.h"
 #include "history/lifecycle.h"
+#include "history/reset_points.h"
 #include "history/workflow_task.h"
 
 namespace fairlead::history {
@@ -76,6 +77,7 @@ void Rebuild::start(const model::Event& event) {
   if (started.has_parent()) *state.mutable_parent() = started.parent();
   if (started.has_root()) *state.mutable_root() = started.root();
   *state.mutable_priority() = started.priority();
+  *state.mutable_reset_points() = started.reset_points();
   *state.mutable_memo() = started.memo();
   *state.mutable_search_attributes() = started.search_attributes();
   for (const auto& door : started.callbacks()) {
@@ -134,6 +136,7 @@ void Rebuild::apply_task(const model::Event& event) {
   if (event.kind() == model::WORKFLOW_TASK_COMPLETED) {
     state.set_last_completed_task_started_id(ended.started_id());
     state.set_task_attempt(1);
+    add_reset_point(run_, ended.build(), event.id(), event.time_ns());
   } else if (ended.timeout_type() != model::SCHEDULE_TO_START) {
     state.set_task_attempt(begins_anew(static_cast<FailedCause>(ended.failed_cause()))
                                ? 1

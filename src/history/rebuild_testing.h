@@ -34,6 +34,8 @@ inline void forget_untold(Run* run) {
   state.clear_next_run_id();
   state.clear_start_request_id();
   state.clear_start_door();
+  // An answer that came during a task is written after its end.
+  for (auto& point : *state.mutable_reset_points()) point.clear_is_resettable();
   if (state.ancestors_size() > 0) {
     // A reset run counts its time from the reset.
     state.clear_start_ns();

@@ -214,7 +214,7 @@ TEST(Standalone, AnOperatorPausesIt) {
   EXPECT_EQ(lone.run.state.status(), model::CANCELED);
   lone.step([&](Transaction& tx) {
     EXPECT_EQ(pause_activities(tx, {ActivitySelector::By::kId, "pay"}, pause).message(),
-              "activity not found for ID: pay");
+              "activity execution is not running");
   });
 }
 
@@ -227,6 +227,29 @@ TEST(Standalone, TheServerTerminatesWhatGrowsTooLarge) {
       [&](Transaction& tx) { heartbeat_activity(tx, lone.activity(), std::string(8 << 10, 'x')); });
   EXPECT_EQ(lone.run.state.status(), model::TERMINATED);
   EXPECT_EQ(lone.events.back().kind(), model::ACTIVITY_FAILED);
+}
+
+// Nobody else remembers why there was another attempt.
+TEST(Standalone, AResetKeepsItsLastFailure) {
+  Lone lone;
+  lone.take();
+  lone.fail();
+  const ActivitySelector it{ActivitySelector::By::kId, "pay"};
+  lone.step([&](Transaction& tx) {
+    EXPECT_TRUE(reset_activities(tx, it, {}, [] { return DurationNs{0}; }).ok());
+  });
+  EXPECT_EQ(lone.activity().attempt(), 1);
+  EXPECT_EQ(lone.activity().last_failure().type(), "Oops");
+}
+
+TEST(Standalone, OneThatHasEndedIsThereAndCannotBeOperatedOn) {
+  Lone lone;
+  lone.take();
+  lone.complete();
+  const ActivitySelector it{ActivitySelector::By::kId, "pay"};
+  lone.step([&](Transaction& tx) {
+    EXPECT_TRUE(absl::IsFailedPrecondition(pause_activities(tx, it, {})));
+  });
 }
 
 // A pause must not make an activity earlier than it would have been without one.

@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
+#include "history/reset_points.h"
 
 namespace fairlead::history {
 
@@ -201,21 +202,26 @@ bool holds_workflow_task(const Run& run, const WorkflowTaskId& id) {
          task.attempt() == id.attempt && task.started_ns() == id.started_ns;
 }
 
-int64_t complete_workflow_task(Transaction& tx, const std::string& door) {
+int64_t complete_workflow_task(Transaction& tx, const std::string& door,
+                               const model::Build& build) {
   auto& state = tx.state();
   if (state.workflow_task().virtual_events()) write_virtual_events(tx);
   const auto task = state.workflow_task();
   model::Event event;
   event.set_kind(model::WORKFLOW_TASK_COMPLETED);
   event.set_door(door);
-  event.mutable_workflow_task_ended()->set_scheduled_id(task.scheduled_id());
-  event.mutable_workflow_task_ended()->set_started_id(task.started_id());
+  auto* ended = event.mutable_workflow_task_ended();
+  ended->set_scheduled_id(task.scheduled_id());
+  ended->set_started_id(task.started_id());
+  *ended->mutable_build() = build;
   // The task is over before its end is written: what the commands cause is not buffered.
   state.clear_workflow_task();
   state.set_task_attempt(1);
   state.set_close_refused(false);
   state.set_last_completed_task_started_id(task.started_id());
-  return tx.append(std::move(event));
+  const int64_t id = tx.append(std::move(event));
+  add_reset_point(tx.run(), build, id, tx.now);
+  return id;
 }
 
 void fail_workflow_task(Transaction& tx, TaskFailure failure) {

@@ -63,8 +63,10 @@ bool start_workflow_task(Transaction& tx, uint64_t stamp, const Taker& taker);
 // Whether this handed-out task is still the one that counts.
 bool holds_workflow_task(const Run& run, const WorkflowTaskId& id);
 
-// Writes the end of a task that succeeded; the run may then have another one.
-int64_t complete_workflow_task(Transaction& tx, const std::string& door);
+// Writes the end of a task that succeeded; the run may then have another one. `build` is the code
+// of the worker that completed it.
+int64_t complete_workflow_task(Transaction& tx, const std::string& door,
+                               const model::Build& build = {});
 
 struct TaskFailure {
   int cause = 0;

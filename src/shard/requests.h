@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -180,8 +181,8 @@ struct ResetRequest {
   // What came in later and is not given to the new run once more.
   bool skips_signals = false;
   bool skips_updates = false;
-  // What the new run begins with beyond that; their `run` is it.
-  std::vector<ChangeRunOptions> changes;
+  // What the new run begins with beyond that, in this order; their `run` is it.
+  std::vector<std::variant<ChangeRunOptions, SignalRequest>> operations;
 };
 
 struct ResetResult {
@@ -295,6 +296,7 @@ struct CompleteWorkflowTask {
   std::optional<model::StickyState> sticky;
   std::string identity;
   std::string door;  // of the completed event
+  model::Build build;
   bool force_new_task = false;
   bool return_new_task = false;
   bool rereads = false;  // the worker can go back behind events that it has seen

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/lifecycle.h"
 #include "history/operate.h"
 #include "shard/shard.h"
 #include "shard/stored_events.h"
@@ -42,6 +43,17 @@ int64_t shared_below(const model::RunState& state, const std::string& ancestor_r
     if (ancestor.run_id() == ancestor_run_id) return ancestor.events_below();
   }
   return 0;
+}
+
+void operate_on_new_run(history::Transaction& tx, const ChangeRunOptions& change) {
+  const auto priority = history::changed(tx.state().priority(), change.priority);
+  if (priority.SerializeAsString() == tx.state().priority().SerializeAsString()) return;
+  history::change_priority(tx, priority, change.door, change.envelope);
+}
+
+void operate_on_new_run(history::Transaction& tx, const SignalRequest& signal) {
+  // More than a run may have were refused.
+  (void)history::signal_run(tx, signal.door, signal.envelope);
 }
 
 }  // namespace
@@ -121,6 +133,13 @@ void Shard::fork_run(RunEntry& base, RunEntry& current, const ResetRequest& requ
                      request.event_id)));
     return;
   }
+  const auto signals = std::count_if(
+      request.operations.begin(), request.operations.end(),
+      [](const auto& operation) { return std::holds_alternative<SignalRequest>(operation); });
+  if (signals > 0 && state.signals() + signals > world_.limits->signals) {
+    reply(errors::invalid_argument("exceeded workflow execution limit for signal events"));
+    return;
+  }
   absl::btree_map<int64_t, std::string> promised;
   for (const auto& [id, event] : rebuild.unanswered()) {
     const auto row = world_.store->get(store::keys::letter(id_, base.key, id));
@@ -143,10 +162,8 @@ void Shard::fork_run(RunEntry& base, RunEntry& current, const ResetRequest& requ
   history::begin_again(tx, rebuild, fork);
   reapply_chain(*step, tx, base, request);
   reapply_heirs(*step, tx, heir, request.event_id);
-  for (const auto& change : request.changes) {
-    const auto priority = history::changed(tx.state().priority(), change.priority);
-    if (priority.SerializeAsString() == tx.state().priority().SerializeAsString()) continue;
-    history::change_priority(tx, priority, change.door, change.envelope);
+  for (const auto& operation : request.operations) {
+    std::visit([&tx](const auto& asked) { operate_on_new_run(tx, asked); }, operation);
   }
   history::ask_again(tx, rebuild, promised);
   entry->recall_updates();

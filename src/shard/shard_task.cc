@@ -296,7 +296,7 @@ void Shard::complete_workflow_task(CompleteWorkflowTask request,
           history::discard_speculative_task(tx);
           result->reset_to_event = state.last_completed_task_started_id();
         } else {
-          completed_id = history::complete_workflow_task(tx, request.door);
+          completed_id = history::complete_workflow_task(tx, request.door, request.build);
         }
         if (request.sticky.has_value()) {
           *state.mutable_sticky() = std::move(*request.sticky);

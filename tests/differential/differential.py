@@ -38,6 +38,7 @@ SETTINGS = {
     # As Fairlead's queues have.
     "matching.numTaskqueueReadPartitions": 1,
     "matching.numTaskqueueWritePartitions": 1,
+    "history.enableStandaloneActivityOperatorCommands": True,
     "callback.allowedAddresses": [{"Pattern": "127.0.0.1:*", "AllowInsecure": True}],
 }
 OUR_SETTINGS = '[callbacks]\nallowed_addresses = "http://127.0.0.1:*"\n'

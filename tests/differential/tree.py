@@ -6,6 +6,7 @@ the same.
 
 from __future__ import annotations
 
+import operator
 import re
 from collections.abc import Iterator
 from typing import Any as Tree
@@ -29,7 +30,12 @@ OPAQUE = {
     "last_access_time": "<time>",
 }
 # Lists in no order, and what orders them here.
-UNORDERED = {"pending_activities": "activity_id", "pending_children": "initiated_id"}
+UNORDERED = {
+    "pending_activities": "activity_id",
+    "pending_children": "initiated_id",
+    "workers": "worker_instance_key",
+    "workers_info": "worker_heartbeat.worker_instance_key",
+}
 # Hints to pollers. Both servers may give them or not, as the moment has it.
 HINTS = {"poller_scaling_decision", "backlog_count_hint"}
 
@@ -110,7 +116,7 @@ def tree_of(message: Message, runs: RunNames) -> Tree:
         elif field.name == "request_id":
             fields[name] = made_by_server(value)
         elif field.is_repeated:
-            items = sorted(value, key=lambda item: getattr(item, UNORDERED[name])) if name in UNORDERED else value
+            items = sorted(value, key=operator.attrgetter(UNORDERED[name])) if name in UNORDERED else value
             fields[name] = [scalar_or_tree(field, item, runs) for item in items]
         else:
             fields[name] = scalar_or_tree(field, value, runs)

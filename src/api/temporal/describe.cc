@@ -53,6 +53,14 @@ void write_info(Writer& writer, const model::RunState& run) {
   write_payload_map(writer, Info::kMemoFieldNumber, common::Memo::kFieldsFieldNumber, run.memo());
   write_payload_map(writer, Info::kSearchAttributesFieldNumber,
                     common::SearchAttributes::kIndexedFieldsFieldNumber, run.search_attributes());
+  // The run that follows this one was told when it will be gone.
+  auto points = run.reset_points();
+  for (auto& point : points) {
+    if (!run.next_run_id().empty() && point.run_id().empty()) {
+      point.set_expires_ns(run.delete_at_ns());
+    }
+  }
+  write_reset_points(writer, Info::kAutoResetPointsFieldNumber, points, run.run_id());
   writer.string(Info::kTaskQueueFieldNumber, run.task_queue());
   writer.integer(Info::kStateTransitionCountFieldNumber, run.state_transitions());
   writer.integer(Info::kHistorySizeBytesFieldNumber, run.history_bytes());

@@ -2,6 +2,7 @@
 
 #include "api/temporal/answers.h"
 #include "api/temporal/proto_testing.h"
+#include "base/time.h"
 #include "temporal/api/common/v1/message.pb.h"
 #include "temporal/api/failure/v1/message.pb.h"
 #include "temporal/api/sdk/v1/user_metadata.pb.h"
@@ -48,6 +49,27 @@ shard::RunView open_run() {
   return view;
 }
 
+TEST(Describe, PointsToWhichARunCanBeReset) {
+  auto view = open_run();
+  *view.run.mutable_reset_points() = from_text<model::RunState>(R"(
+      reset_points { build { build_id: "b" } run_id: "before" completed_id: 4
+        created_ns: 5000000000 expires_ns: 6000000000 is_resettable: true }
+      reset_points { build { binary_checksum: "c" } completed_id: 7 created_ns: 8000000000 })")
+                                         .reset_points();
+  expect_same(describe(view).workflow_execution_info().auto_reset_points(),
+              from_text<temporal::api::workflow::v1::ResetPoints>(R"(
+      points { build_id: "b" run_id: "before" first_workflow_task_completed_id: 4
+        create_time { seconds: 5 } expire_time { seconds: 6 } resettable: true }
+      points { binary_checksum: "c" run_id: "r" first_workflow_task_completed_id: 7
+        create_time { seconds: 8 } })"));
+
+  view.run.set_next_run_id("after");
+  view.run.set_delete_at_ns(9 * kSecond);
+  const auto points = describe(view).workflow_execution_info().auto_reset_points();
+  EXPECT_EQ(points.points(0).expire_time().seconds(), 6) << "that of the run before";
+  EXPECT_EQ(points.points(1).expire_time().seconds(), 9);
+}
+
 TEST(Describe, AnOpenRunWithEverything) {
   expect_same(describe(open_run()), from_text<DescribeWorkflowExecutionResponse>(R"(
       execution_config {
@@ -60,6 +82,7 @@ TEST(Describe, AnOpenRunWithEverything) {
         status: WORKFLOW_EXECUTION_STATUS_RUNNING history_length: 11
         memo { fields { key: "m" value { data: "1" } } }
         search_attributes { indexed_fields { key: "s" value { data: "1" } } }
+        auto_reset_points {}
         task_queue: "q" state_transition_count: 6 history_size_bytes: 345
         root_execution { workflow_id: "w" run_id: "r" } first_run_id: "f"
         priority { priority_key: 2 } }

@@ -50,6 +50,9 @@ void workflow_started(Writer& writer, const model::WorkflowStarted& known) {
              known.execution_expiration_ns());
   writer.string(A::kCronScheduleFieldNumber, known.cron_schedule());
   writer.duration(A::kFirstWorkflowTaskBackoffFieldNumber, known.first_task_backoff_ns());
+  if (!known.reset_points().empty()) {
+    write_reset_points(writer, A::kPrevAutoResetPointsFieldNumber, known.reset_points());
+  }
   if (known.has_root()) {
     write_execution(writer, A::kRootWorkflowExecutionFieldNumber, known.root().workflow_id(),
                     known.root().run_id());

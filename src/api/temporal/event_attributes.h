@@ -16,6 +16,9 @@ void write_other_run_attributes(wire::Writer& writer, const model::Event& event)
 // What is not read stays with the door's fields. `event.kind` is set.
 void read_known_attributes(const temporal::api::history::v1::HistoryEvent& written,
                            model::Event& event);
+// The code of the worker that has completed a workflow task.
+model::Build read_build(
+    const temporal::api::history::v1::WorkflowTaskCompletedEventAttributes& completed);
 void read_other_run_attributes(const temporal::api::history::v1::HistoryEvent& written,
                                model::Event& event);
 

@@ -19,6 +19,20 @@ void read_run(const temporal::api::common::v1::WorkflowExecution& run, model::Ru
   name->set_run_id(run.run_id());
 }
 
+void read_reset_points(const temporal::api::workflow::v1::ResetPoints& points,
+                       model::WorkflowStarted& known) {
+  for (const auto& point : points.points()) {
+    auto& read = *known.add_reset_points();
+    read.mutable_build()->set_binary_checksum(point.binary_checksum());
+    read.mutable_build()->set_build_id(point.build_id());
+    read.set_run_id(point.run_id());
+    read.set_completed_id(point.first_workflow_task_completed_id());
+    read.set_created_ns(time_of(point.create_time()));
+    read.set_expires_ns(time_of(point.expire_time()));
+    read.set_is_resettable(point.resettable());
+  }
+}
+
 void workflow_started(const WorkflowExecutionStartedEventAttributes& a,
                       model::WorkflowStarted& known) {
   known.set_workflow_type(a.workflow_type().name());
@@ -47,6 +61,7 @@ void workflow_started(const WorkflowExecutionStartedEventAttributes& a,
     read_run(a.parent_workflow_execution(), parent.mutable_run());
     parent.set_initiated_id(a.parent_initiated_event_id());
   }
+  read_reset_points(a.prev_auto_reset_points(), known);
   keep_fields(a.memo().fields(), known.mutable_memo());
   keep_fields(a.search_attributes().indexed_fields(), known.mutable_search_attributes());
   for (const auto& callback : a.completion_callbacks()) {
@@ -90,6 +105,7 @@ void task_ended(const A& a, model::WorkflowTaskEnded& known) {
     known.set_timeout_type(static_cast<model::TimeoutType>(a.timeout_type()));
   }
   if constexpr (requires { a.cause(); }) known.set_failed_cause(a.cause());
+  if constexpr (requires { a.sdk_metadata(); }) *known.mutable_build() = read_build(a);
 }
 
 void activity_scheduled(const ActivityTaskScheduledEventAttributes& a,
@@ -213,6 +229,15 @@ void update_accepted(const WorkflowExecutionUpdateAcceptedEventAttributes& a,
 }
 
 }  // namespace
+
+model::Build read_build(const WorkflowTaskCompletedEventAttributes& a) {
+  model::Build build;
+  build.set_binary_checksum(a.binary_checksum());
+  build.set_build_id(a.has_deployment_version() ? a.deployment_version().build_id()
+                     : a.has_deployment()       ? a.deployment().build_id()
+                                                : a.worker_version().build_id());
+  return build;
+}
 
 void read_known_attributes(const HistoryEvent& e, model::Event& event) {
   switch (event.kind()) {

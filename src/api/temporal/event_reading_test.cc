@@ -41,6 +41,25 @@ TEST(EventReading, AStartedRunHasItsMemoAndSearchAttributes) {
   EXPECT_TRUE(started.search_attributes().contains("s"));
 }
 
+// A point to which a run can be reset names the code that went on from there.
+TEST(EventReading, ACompletedTaskTellsTheWorkersBuild) {
+  const auto build = [](const std::string& attributes) {
+    return read(
+               "event_id: 4 event_type: EVENT_TYPE_WORKFLOW_TASK_COMPLETED "
+               "workflow_task_completed_event_attributes {" +
+               attributes + "}")
+        .workflow_task_ended()
+        .build();
+  };
+  EXPECT_EQ(build("binary_checksum: 'c'").binary_checksum(), "c");
+  EXPECT_EQ(build("worker_version { build_id: 'b' }").build_id(), "b");
+  EXPECT_EQ(build("worker_version { build_id: 'b' } deployment { build_id: 'd' }").build_id(), "d");
+  EXPECT_EQ(build("worker_version { build_id: 'b' } deployment { build_id: 'd' } "
+                  "deployment_version { build_id: 'v' }")
+                .build_id(),
+            "v");
+}
+
 TEST(EventReading, AnUpsertTellsWhatItRemoves) {
   const auto event = read(R"(event_id: 5 event_type: EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED
       workflow_properties_modified_event_attributes { workflow_task_completed_event_id: 4

@@ -138,9 +138,7 @@ absl::Status shutdown_worker(Service& service, ShutdownWorkerRequest& request,
   FL_TRY(check_length(request.worker_instance_key(), "WorkerInstanceKey", id_max));
   FL_TRY(check_length(request.identity(), "Identity", id_max));
   if (request.has_worker_heartbeat() && !request.worker_heartbeat().worker_instance_key().empty()) {
-    auto last = request.worker_heartbeat();
-    last.set_status(temporal::api::enums::v1::WORKER_STATUS_SHUTDOWN);
-    FL_TRY(service.workers.put(number_of(ns), last, service.engine.now()));
+    FL_TRY(service.workers.put(number_of(ns), request.worker_heartbeat(), service.engine.now()));
   }
   service.engine.shutdown_worker({.ns = number_of(ns),
                                   .sticky_queue = request.sticky_task_queue(),

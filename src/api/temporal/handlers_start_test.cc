@@ -39,7 +39,7 @@ TEST_F(StartTest, EachFieldGoesWhereItBelongs) {
       priority { priority_key: 1 fairness_key: "acme" fairness_weight: 2 }
       retry_policy { maximum_attempts: 1 }
       user_metadata { summary { data: "s" } }
-      links { workflow_event { workflow_id: "caller" } }
+      links { batch_job { job_id: "caller" } }
       workflow_id_reuse_policy: WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
       workflow_id_conflict_policy: WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
       request_eager_execution: true)"));
@@ -85,7 +85,7 @@ TEST_F(StartTest, EachFieldGoesWhereItBelongs) {
   EXPECT_EQ(start.retry_policy->maximum_interval_ns(), 100 * kSecond);
   expect_same(parse<HistoryEvent>(start.envelope), from_text<HistoryEvent>(R"(
       user_metadata { summary { data: "s" } }
-      links { workflow_event { workflow_id: "caller" } })"));
+      links { batch_job { job_id: "caller" } })"));
 }
 
 TEST_F(StartTest, AbsentPartsStayAbsentInTheStartedEvent) {
@@ -199,8 +199,8 @@ TEST_F(StartTest, CallbacksAndWhatIsAttachedGoToTheEngine) {
   auto request = valid();
   request.MergeFrom(from_text<Request>(R"(
       completion_callbacks { nexus { url: "https://ear/1" header { key: "H" value: "v" } }
-        links { workflow_event { workflow_id: "a" } } }
-      links { workflow_event { workflow_id: "a" } } links { workflow_event { workflow_id: "b" } }
+        links { batch_job { job_id: "a" } } }
+      links { batch_job { job_id: "a" } } links { batch_job { job_id: "b" } }
       workflow_id_conflict_policy: WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING
       on_conflict_options { attach_request_id: true attach_completion_callbacks: true
         attach_links: true })"));
@@ -213,13 +213,13 @@ TEST_F(StartTest, CallbacksAndWhatIsAttachedGoToTheEngine) {
   expect_same(parse<temporal::api::common::v1::Callback>(start.callbacks[0]),
               from_text<temporal::api::common::v1::Callback>(R"(
       nexus { url: "https://ear/1" header { key: "h" value: "v" } }
-      links { workflow_event { workflow_id: "a" } })"));
+      links { batch_job { job_id: "a" } })"));
   ASSERT_TRUE(start.attach.has_value());
   EXPECT_TRUE(start.attach->request_id);
   EXPECT_TRUE(start.attach->callbacks);
   // A link that a callback brings is the callback's.
   expect_same(parse<HistoryEvent>(start.attach->envelope), from_text<HistoryEvent>(R"(
-      worker_may_ignore: true links { workflow_event { workflow_id: "b" } })"));
+      worker_may_ignore: true links { batch_job { job_id: "b" } })"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/temporal/commands.h"
 #include "api/temporal/convert.h"
+#include "api/temporal/event_attributes.h"
 #include "api/temporal/handler.h"
 #include "api/temporal/query_answer.h"
 #include "api/temporal/try.h"
@@ -40,7 +41,8 @@ absl::Status check_completion(const RespondWorkflowTaskCompletedRequest& request
 }
 
 // Parts that replay depends on (sdk_metadata above all) move into the event as they came.
-std::string completed_door(RespondWorkflowTaskCompletedRequest& request) {
+const history_api::WorkflowTaskCompletedEventAttributes& completed_attributes(
+    RespondWorkflowTaskCompletedRequest& request) {
   auto& door =
       *Arena::CreateMessage<history_api::WorkflowTaskCompletedEventAttributes>(request.GetArena());
   door.set_identity(request.identity());
@@ -60,7 +62,7 @@ std::string completed_door(RespondWorkflowTaskCompletedRequest& request) {
     door.mutable_deployment_version()->set_deployment_name(options.deployment_name());
     door.mutable_deployment_version()->set_build_id(options.build_id());
   }
-  return door.SerializeAsString();
+  return door;
 }
 
 absl::StatusOr<std::optional<model::StickyState>> read_sticky(
@@ -122,7 +124,9 @@ absl::Status complete_task(Service& service, RespondWorkflowTaskCompletedRequest
   completion.force_new_task = request.force_create_new_workflow_task();
   completion.return_new_task = request.return_new_workflow_task();
   completion.rereads = request.capabilities().discard_speculative_workflow_task_with_events();
-  completion.door = completed_door(request);
+  const auto& attributes = completed_attributes(request);
+  completion.door = attributes.SerializeAsString();
+  completion.build = read_build(attributes);
   auto drafts = read_commands(*request.mutable_commands(),
                               {bearer.ns->name(),
                                bearer.ns->id(),

@@ -43,6 +43,8 @@ TEST_F(TaskTest, TheCompletedEventKeepsWhatTheWorkerSaid) {
   const auto& completed = engine.completions.requests.at(0);
   EXPECT_EQ(completed.token.scheduled_id, 2);
   EXPECT_EQ(completed.identity, "me");
+  EXPECT_EQ(completed.build.build_id(), "b");
+  EXPECT_EQ(completed.build.binary_checksum(), "sum");
   EXPECT_TRUE(completed.force_new_task);
   EXPECT_TRUE(completed.return_new_task);
   EXPECT_FALSE(completed.bad_command.has_value());

@@ -40,7 +40,8 @@ class WorkerTest : public ServiceTest {
                                host_info { host_name: "h1" process_id: "1" } sdk_name: "py" }
             worker_heartbeat { worker_instance_key: "b" task_queue: "orders"
                                start_time { seconds: 1700000000 } }
-            worker_heartbeat { worker_instance_key: "c" task_queue: "mails" }
+            worker_heartbeat { worker_instance_key: "c" task_queue: "mails"
+                               heartbeat_time { seconds: 1700000000 } }
             worker_heartbeat { worker_instance_key: "s" task_queue: "temporal-sys-x" })");
   }
 };
@@ -53,6 +54,7 @@ TEST_F(WorkerTest, AreListedByWhatTheySaidLast) {
   EXPECT_EQ(list("TaskQueue='orders'"), (Keys{"a", "b"}));
   EXPECT_EQ(list("Status = 'Running' AND HostName = 'h1'"), (Keys{"a"}));
   EXPECT_EQ(list("StartTime > '2023-01-01T00:00:00Z'"), (Keys{"b"}));
+  EXPECT_EQ(list("HeartbeatTime > '2023-01-01T00:00:00Z'"), (Keys{"c"}));
   beat("worker_heartbeat { worker_instance_key: 'c' task_queue: 'orders' }");
   EXPECT_EQ(list("TaskQueue='orders'", 2), (Keys{"a", "b", "c"}));
 }
@@ -71,10 +73,14 @@ TEST_F(WorkerTest, AreCountedAndDescribed) {
   EXPECT_EQ(call("DescribeWorker", describe)->status.code, kNotFound);
 }
 
-TEST_F(WorkerTest, OneThatSaysGoodbyeIsShownAsGone) {
+// A worker tells twice that it goes: when it begins to, and when it has nothing left to do.
+TEST_F(WorkerTest, OneThatHasGoneIsForgotten) {
   call("ShutdownWorker", from_text<ShutdownWorkerRequest>(R"(
-      namespace: "default" worker_heartbeat { worker_instance_key: "a" task_queue: "orders" })"));
-  EXPECT_EQ(list("Status = 'Shutdown'"), (Keys{"a"}));
+      namespace: "default" worker_heartbeat { worker_instance_key: "a"
+        status: WORKER_STATUS_SHUTTING_DOWN })"));
+  EXPECT_EQ(list("WorkerStatus = 'ShuttingDown'"), (Keys{"a"}));
+  beat("worker_heartbeat { worker_instance_key: 'a' status: WORKER_STATUS_SHUTDOWN }");
+  EXPECT_EQ(list(""), (Keys{"b", "c"}));
 }
 
 TEST_F(WorkerTest, BadQuestionsAreRefused) {

@@ -58,27 +58,37 @@ std::string encode_signaled(const std::string& namespace_name, const std::string
   return response.SerializeAsString();
 }
 
+// A signal that a client sends, or has follow a reset; the run is left open. Takes away what it
+// came with.
+template <typename Asked>
+absl::StatusOr<shard::SignalRequest> read_signal(const history::Limits& limits, Asked& asked,
+                                                 const std::string& identity) {
+  if (asked.signal_name().empty()) return invalid_argument("SignalName is not set on request.");
+  FL_TRY(check_length(asked.signal_name(), "SignalName", limits.id_bytes));
+  FL_TRY(check_links(asked.links()));
+  FL_TRY(check_blob(static_cast<int64_t>(asked.input().ByteSizeLong()), limits.blob_bytes));
+  shard::SignalRequest signal;
+  signal.envelope = links_envelope(*asked.mutable_links(), asked.GetArena());
+  auto& door = *Arena::CreateMessage<history_api::WorkflowExecutionSignaledEventAttributes>(
+      asked.GetArena());
+  door.set_signal_name(asked.signal_name());
+  door.unsafe_arena_set_allocated_input(asked.unsafe_arena_release_input());
+  door.set_identity(identity);
+  door.unsafe_arena_set_allocated_header(asked.unsafe_arena_release_header());
+  if constexpr (requires { asked.request_id(); }) {
+    FL_TRY(check_length(asked.request_id(), "RequestId", limits.id_bytes));
+    signal.request_id = asked.request_id();
+    door.set_request_id(asked.request_id());
+  }
+  signal.door = door.SerializeAsString();
+  return signal;
+}
+
 absl::Status signal_workflow(Service& service, SignalWorkflowExecutionRequest& request,
                              const CallPtr& call) {
   FL_TRY_ASSIGN(const auto ns, check_run_request(service, request));
-  const auto& limits = service.options.limits;
-  if (request.signal_name().empty()) return invalid_argument("SignalName is not set on request.");
-  FL_TRY(check_length(request.signal_name(), "SignalName", limits.id_bytes));
-  FL_TRY(check_length(request.request_id(), "RequestId", limits.id_bytes));
-  FL_TRY(check_blob(static_cast<int64_t>(request.input().ByteSizeLong()), limits.blob_bytes));
-
-  shard::SignalRequest signal;
+  FL_TRY_ASSIGN(auto signal, read_signal(service.options.limits, request, request.identity()));
   signal.run = run_ref(ns, request.workflow_execution());
-  signal.request_id = request.request_id();
-  signal.envelope = links_envelope(*request.mutable_links(), request.GetArena());
-  auto& door = *Arena::CreateMessage<history_api::WorkflowExecutionSignaledEventAttributes>(
-      request.GetArena());
-  door.set_signal_name(request.signal_name());
-  door.unsafe_arena_set_allocated_input(request.unsafe_arena_release_input());
-  door.set_identity(request.identity());
-  door.unsafe_arena_set_allocated_header(request.unsafe_arena_release_header());
-  door.set_request_id(request.request_id());
-  signal.door = door.SerializeAsString();
   auto encode = [ns, workflow_id = signal.run.workflow_id,
                  request_id = signal.request_id](const shard::Signaled& signaled) {
     return encode_signaled(ns->name(), workflow_id, signaled.run_id, request_id);
@@ -158,14 +168,21 @@ absl::Status reset_workflow(Service& service, ResetWorkflowExecutionRequest& req
   FL_TRY(check_blob(static_cast<int64_t>(request.reason().size()), limits.blob_bytes));
   shard::ResetRequest reset;
   FL_TRY(read_exclusions(request, reset));
-  for (const auto& operation : request.post_reset_operations()) {
+  for (auto& operation : *request.mutable_post_reset_operations()) {
+    if (operation.has_signal_workflow()) {
+      FL_TRY_ASSIGN(auto signal,
+                    read_signal(limits, *operation.mutable_signal_workflow(), request.identity()));
+      reset.operations.emplace_back(std::move(signal));
+      continue;
+    }
     if (!operation.has_update_workflow_options()) {
-      return errors::unimplemented("a reset can only be followed by a change of options");
+      return invalid_argument(
+          "an operation that follows a reset is a signal or a change of options");
     }
     const auto& asked = operation.update_workflow_options();
     FL_TRY_ASSIGN(auto change, read_workflow_change(asked.workflow_execution_options(),
                                                     asked.update_mask(), ""));
-    reset.changes.push_back(std::move(change));
+    reset.operations.emplace_back(std::move(change));
   }
   reset.run = run_ref(ns, request.workflow_execution());
   reset.namespace_name = request.namespace_();

@@ -84,8 +84,10 @@ TEST_F(WorkflowTest, Reset) {
         "RequestId length exceeds limit."},
        {[](auto& r) { r.clear_workflow_execution(); }, kInvalidArgument,
         "Execution is not set on request."},
-       {[](auto& r) { r.add_post_reset_operations()->mutable_signal_workflow(); }, kUnimplemented,
-        "a reset can only be followed by a change of options"}});
+       {[](auto& r) { r.add_post_reset_operations(); }, kInvalidArgument,
+        "an operation that follows a reset is a signal or a change of options"},
+       {[](auto& r) { r.add_post_reset_operations()->mutable_signal_workflow(); }, kInvalidArgument,
+        "SignalName is not set on request."}});
 }
 
 TEST_F(WorkflowTest, AResetMayBeginWithOtherOptions) {
@@ -95,11 +97,31 @@ TEST_F(WorkflowTest, AResetMayBeginWithOtherOptions) {
           workflow_execution_options { priority { priority_key: 4 fairness_key: "unnamed" } }
           update_mask { paths: "priority.priority_key" } } })");
   EXPECT_EQ(call("ResetWorkflowExecution", request)->status.code, kOk);
-  const auto& changes = engine.run_resets.requests.at(0).changes;
-  ASSERT_EQ(changes.size(), 1U);
-  EXPECT_EQ(changes[0].priority.priority_key, 4);
-  EXPECT_FALSE(changes[0].priority.fairness_key.has_value());
-  EXPECT_FALSE(changes[0].door.empty());
+  const auto& operations = engine.run_resets.requests.at(0).operations;
+  ASSERT_EQ(operations.size(), 1U);
+  const auto& change = std::get<shard::ChangeRunOptions>(operations[0]);
+  EXPECT_EQ(change.priority.priority_key, 4);
+  EXPECT_FALSE(change.priority.fairness_key.has_value());
+  EXPECT_FALSE(change.door.empty());
+}
+
+TEST_F(WorkflowTest, AResetMayBeFollowedBySignals) {
+  const auto request = from_text<ResetWorkflowExecutionRequest>(std::string(kRun) + R"(
+      workflow_task_finish_event_id: 4 request_id: "r"
+      post_reset_operations { signal_workflow { signal_name: "s" input { payloads { data: "1" } }
+          header { fields { key: "h" value {} } } links { batch_job { job_id: "j" } } } })");
+  EXPECT_EQ(call("ResetWorkflowExecution", request)->status.code, kOk);
+  const auto& operations = engine.run_resets.requests.at(0).operations;
+  ASSERT_EQ(operations.size(), 1U);
+  const auto& signal = std::get<shard::SignalRequest>(operations[0]);
+  using temporal::api::history::v1::HistoryEvent;
+  using temporal::api::history::v1::WorkflowExecutionSignaledEventAttributes;
+  expect_same(parse<WorkflowExecutionSignaledEventAttributes>(signal.door),
+              from_text<WorkflowExecutionSignaledEventAttributes>(R"(signal_name: "s"
+      input { payloads { data: "1" } } header { fields { key: "h" value {} } }
+      identity: "me")"));
+  expect_same(parse<HistoryEvent>(signal.envelope),
+              from_text<HistoryEvent>(R"(links { batch_job { job_id: "j" } })"));
 }
 
 // Old clients say what they want, new ones what they do not want.

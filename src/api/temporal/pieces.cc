@@ -9,6 +9,10 @@
 #include "temporal/api/common/v1/message.pb.h"
 #include "temporal/api/failure/v1/message.pb.h"
 #include "temporal/api/taskqueue/v1/message.pb.h"
+#include "temporal/api/workflow/v1/message.pb.h"
+
+// Workers in the field still send what the API has since deprecated.
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 namespace fairlead::api {
 
@@ -144,6 +148,26 @@ void write_priority(Writer& writer, uint32_t field, const model::Priority& prior
     message.integer(Priority::kPriorityKeyFieldNumber, priority.priority_key());
     message.string(Priority::kFairnessKeyFieldNumber, priority.fairness_key());
     message.float32(Priority::kFairnessWeightFieldNumber, priority.fairness_weight());
+  });
+}
+
+void write_reset_points(Writer& writer, uint32_t field, const ResetPoints& points,
+                        std::string_view run_id) {
+  using temporal::api::workflow::v1::ResetPointInfo;
+  writer.message(field, [&](Writer& list) {
+    for (const auto& point : points) {
+      list.message(temporal::api::workflow::v1::ResetPoints::kPointsFieldNumber, [&](Writer& info) {
+        info.string(ResetPointInfo::kBinaryChecksumFieldNumber, point.build().binary_checksum());
+        info.string(ResetPointInfo::kRunIdFieldNumber,
+                    point.run_id().empty() ? run_id : point.run_id());
+        info.integer(ResetPointInfo::kFirstWorkflowTaskCompletedIdFieldNumber,
+                     point.completed_id());
+        write_time(info, ResetPointInfo::kCreateTimeFieldNumber, point.created_ns());
+        write_time(info, ResetPointInfo::kExpireTimeFieldNumber, point.expires_ns());
+        info.boolean(ResetPointInfo::kResettableFieldNumber, point.is_resettable());
+        info.string(ResetPointInfo::kBuildIdFieldNumber, point.build().build_id());
+      });
+    }
   });
 }
 

@@ -30,6 +30,10 @@ void write_activity_options(wire::Writer& writer, uint32_t field,
 // equal runs have equal answers.
 void write_payload_map(wire::Writer& writer, uint32_t field, uint32_t map_field,
                        const google::protobuf::Map<std::string, std::string>& payloads);
+// `run_id` is that of the points which do not name another.
+using ResetPoints = google::protobuf::RepeatedPtrField<model::ResetPoint>;
+void write_reset_points(wire::Writer& writer, uint32_t field, const ResetPoints& points,
+                        std::string_view run_id = "");
 temporal::api::enums::v1::PendingActivityState pending_state(const model::ActivityState& activity);
 // Left out when not set.
 void write_time(wire::Writer& writer, uint32_t field, TimeNs time);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <initializer_list>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "api/temporal/convert.h"
@@ -29,6 +31,51 @@ absl::string_view to_absl(std::string_view text) { return {text.data(), text.siz
 
 bool is_too_long(std::string_view value, int64_t bytes_max) {
   return static_cast<int64_t>(value.size()) > bytes_max;
+}
+
+// Where a link leads has to be said in full. `parts` are what it names, each with its value.
+absl::Status check_link_parts(
+    std::string_view kind,
+    std::initializer_list<std::pair<std::string_view, std::string_view>> parts) {
+  for (const auto& [name, value] : parts) {
+    if (!value.empty()) continue;
+    return invalid_argument(
+        absl::StrCat(to_absl(kind), " link must not have an empty ", to_absl(name)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status check_link(const temporal::api::common::v1::Link& link) {
+  using temporal::api::common::v1::Link;
+  switch (link.variant_case()) {
+    case Link::kWorkflowEvent: {
+      const auto& event = link.workflow_event();
+      FL_TRY(check_link_parts("workflow event", {{"namespace field", event.namespace_()},
+                                                 {"workflow ID field", event.workflow_id()},
+                                                 {"run ID field", event.run_id()}}));
+      if (event.event_ref().event_id() != 0 &&
+          event.event_ref().event_type() == temporal::api::enums::v1::EVENT_TYPE_UNSPECIFIED) {
+        return invalid_argument(
+            "workflow event link ref cannot have an unspecified event type and a non-zero event "
+            "ID");
+      }
+      return absl::OkStatus();
+    }
+    case Link::kBatchJob:
+      return check_link_parts("batch job", {{"job ID", link.batch_job().job_id()}});
+    case Link::kActivity:
+      return check_link_parts("activity", {{"namespace field", link.activity().namespace_()},
+                                           {"activity ID field", link.activity().activity_id()},
+                                           {"run ID field", link.activity().run_id()}});
+    case Link::kNexusOperation: {
+      const auto& operation = link.nexus_operation();
+      return check_link_parts("nexus operation", {{"namespace field", operation.namespace_()},
+                                                  {"operation ID field", operation.operation_id()},
+                                                  {"run ID field", operation.run_id()}});
+    }
+    default:
+      return invalid_argument("unsupported link variant");
+  }
 }
 
 }  // namespace
@@ -155,13 +202,11 @@ absl::Status check_links(
                                          " links per request, got ", links.size()));
   }
   for (const auto& link : links) {
-    if (link.variant_case() == temporal::api::common::v1::Link::VARIANT_NOT_SET) {
-      return invalid_argument("unsupported link variant");
-    }
     if (const size_t bytes = link.ByteSizeLong(); bytes > kLinkBytesMax) {
       return invalid_argument(
           absl::StrCat("link exceeds allowed size of ", kLinkBytesMax, ", got ", bytes));
     }
+    FL_TRY(check_link(link));
   }
   return absl::OkStatus();
 }

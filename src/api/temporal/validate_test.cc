@@ -6,6 +6,7 @@
 #include "api/temporal/convert.h"
 #include "api/temporal/proto_testing.h"
 #include "gtest/gtest.h"
+#include "temporal/api/history/v1/message.pb.h"
 
 namespace fairlead::api {
 namespace {
@@ -109,6 +110,28 @@ TEST(Convert, ShortNamesAreSpelledAsClientsSpellThem) {
   EXPECT_EQ(short_name("WORKFLOW_TASK_FAILED_CAUSE_BAD_BINARY", "WORKFLOW_TASK_FAILED_CAUSE_"),
             "BadBinary");
   EXPECT_EQ(short_name("INDEXED_VALUE_TYPE_KEYWORD_LIST", "INDEXED_VALUE_TYPE_"), "KeywordList");
+}
+
+// A link that leads nowhere is of no use to whoever follows it later.
+TEST(Validate, LinksLeadSomewhere) {
+  const auto problem = [](const std::string& link) {
+    const auto event = from_text<temporal::api::history::v1::HistoryEvent>("links {" + link + "}");
+    return std::string(check_links(event.links()).message());
+  };
+  EXPECT_EQ(problem("batch_job { job_id: 'j' }"), "");
+  EXPECT_EQ(problem("batch_job {}"), "batch job link must not have an empty job ID");
+  EXPECT_EQ(problem("workflow_event { namespace: 'n' workflow_id: 'w' run_id: 'r' }"), "");
+  EXPECT_EQ(problem("workflow_event { namespace: 'n' workflow_id: 'w' }"),
+            "workflow event link must not have an empty run ID field");
+  EXPECT_EQ(
+      problem("workflow_event { namespace: 'n' workflow_id: 'w' run_id: 'r' "
+              "event_ref { event_id: 3 } }"),
+      "workflow event link ref cannot have an unspecified event type and a non-zero event ID");
+  EXPECT_EQ(problem("activity { namespace: 'n' run_id: 'r' }"),
+            "activity link must not have an empty activity ID field");
+  EXPECT_EQ(problem("nexus_operation { operation_id: 'o' run_id: 'r' }"),
+            "nexus operation link must not have an empty namespace field");
+  EXPECT_EQ(problem(""), "unsupported link variant");
 }
 
 TEST(Convert, CutTextNeverSplitsACharacter) {

@@ -35,9 +35,13 @@ AttributeValue value_of(const Workers::Heartbeat& worker, std::string_view name)
   if (name == "BuildId") return worker.deployment_version().build_id();
   if (name == "SdkName") return worker.sdk_name();
   if (name == "SdkVersion") return worker.sdk_version();
-  if (name == "Status") return status_of(worker);
+  if (name == "Status" || name == "WorkerStatus") return status_of(worker);
+  using google::protobuf::util::TimeUtil;
   if (name == "StartTime" && worker.has_start_time()) {
-    return google::protobuf::util::TimeUtil::TimestampToNanoseconds(worker.start_time());
+    return TimeUtil::TimestampToNanoseconds(worker.start_time());
+  }
+  if (name == "HeartbeatTime" && worker.has_heartbeat_time()) {
+    return TimeUtil::TimestampToNanoseconds(worker.heartbeat_time());
   }
   return {};
 }
@@ -45,7 +49,7 @@ AttributeValue value_of(const Workers::Heartbeat& worker, std::string_view name)
 }  // namespace
 
 AttributeType Workers::type_of(std::string_view attribute) {
-  if (attribute == "StartTime") return AttributeType::kTime;
+  if (attribute == "StartTime" || attribute == "HeartbeatTime") return AttributeType::kTime;
   return std::holds_alternative<std::monostate>(value_of(Heartbeat(), attribute))
              ? AttributeType::kNone
              : AttributeType::kKeyword;
@@ -65,6 +69,11 @@ absl::Status Workers::put(NamespaceNum ns, const Heartbeat& heartbeat, TimeNs no
   forget(now);
   const Key key(ns, heartbeat.worker_instance_key());
   const auto found = workers_.find(key);
+  if (heartbeat.status() == temporal::api::enums::v1::WORKER_STATUS_SHUTDOWN) {
+    // It is its last one: there is nobody to ask after.
+    if (found != workers_.end()) workers_.erase(found);
+    return absl::OkStatus();
+  }
   if (found != workers_.end()) {
     found->second = {heartbeat, now};
     return absl::OkStatus();

@@ -22,6 +22,8 @@ TEST(WorkflowEvents, StartedMergesTheDoorsFieldsWithTheEngines) {
       retry_policy { maximum_attempts: 3 } priority { priority_key: 2 }
       parent { namespace_name: "default" namespace_id: "ns-1" initiated_id: 5
                run { workflow_id: "p" run_id: "pr" } }
+      reset_points { build { build_id: "b" binary_checksum: "c" } run_id: "r0" completed_id: 4
+        created_ns: 5000000000 expires_ns: 6000000000 is_resettable: true }
       root { workflow_id: "g" run_id: "gr" } })",
                door, R"(workflow_execution_started_event_attributes {
       workflow_type { name: "order" } task_queue { name: "q" kind: TASK_QUEUE_KIND_NORMAL }
@@ -36,6 +38,9 @@ TEST(WorkflowEvents, StartedMergesTheDoorsFieldsWithTheEngines) {
       continued_execution_run_id: "r0" initiator: CONTINUE_AS_NEW_INITIATOR_RETRY
       parent_workflow_namespace: "default" parent_workflow_namespace_id: "ns-1"
       parent_workflow_execution { workflow_id: "p" run_id: "pr" } parent_initiated_event_id: 5
+      prev_auto_reset_points { points { build_id: "b" binary_checksum: "c" run_id: "r0"
+        first_workflow_task_completed_id: 4 create_time { seconds: 5 } expire_time { seconds: 6 }
+        resettable: true } }
       root_workflow_execution { workflow_id: "g" run_id: "gr" } })");
 }
 

@@ -22,6 +22,13 @@ def activity_is_not_taken_in_time(world: World) -> None:
 
 
 @scenario
+def activity_is_not_taken_in_all_its_time(world: World) -> None:
+    world.start()
+    world.turn(schedule_activity(schedule_to_close_timeout=seconds(1)))
+    end(world)
+
+
+@scenario
 def activity_runs_too_long(world: World) -> None:
     world.start()
     world.turn(schedule_activity(start_to_close_timeout=seconds(1), retry_policy=ONCE))

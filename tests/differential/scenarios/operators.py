@@ -112,6 +112,15 @@ def unpause_with_a_clean_slate(world: World) -> None:
 
 
 @scenario
+def unpause_at_a_random_moment(world: World) -> None:
+    begin(world)
+    operate(world, "PauseActivity")
+    operate(world, "UnpauseActivity", jitter=seconds(1))
+    world.finish_activity(world.poll_activity())
+    end(world)
+
+
+@scenario
 def unpause_of_an_activity_that_is_not_paused(world: World) -> None:
     begin(world)
     operate(world, "UnpauseActivity")
@@ -139,6 +148,15 @@ def activity_reset_while_it_backs_off(world: World) -> None:
     world.call("RecordActivityTaskHeartbeat", task_token=task.task_token, details=payloads("half"))
     world.fail_activity(task, failure("first"))
     operate(world, "ResetActivity")
+    world.finish_activity(world.poll_activity())
+    end(world)
+
+
+@scenario
+def activity_reset_at_a_random_moment(world: World) -> None:
+    begin(world, schedule_activity(retry_policy=LATE))
+    world.fail_activity(world.poll_activity(), failure("first"))
+    operate(world, "ResetActivity", jitter=seconds(1))
     world.finish_activity(world.poll_activity())
     end(world)
 

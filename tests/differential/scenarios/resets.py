@@ -8,6 +8,7 @@ from payload import (
     continue_as_new,
     fail_workflow,
     payload,
+    payloads,
     record_marker,
     schedule_activity,
     seconds,
@@ -526,3 +527,66 @@ def bad_resets(world: World) -> None:
     world.attempt(method, **reset_fields(world, 4, workflow_execution={"run_id": base}))
     world.attempt(method, **reset_fields(world, 4, namespace="nowhere"))
     world.attempt(method, **reset_fields(world, 4, request_id="x" * 1001))
+
+
+def build(number: int) -> dict:
+    """The code of the worker that completes a task."""
+    return {"worker_version_stamp": {"build_id": f"build-{number}"}}
+
+
+@scenario
+def reset_points_of_builds(world: World) -> None:
+    world.start()
+    world.turn(**build(1))
+    world.signal("one")
+    world.turn(**build(1))
+    world.signal("two")
+    world.turn(**build(2))
+    world.signal("three")
+    world.turn(binary_checksum="checksum")
+    world.describe()
+    reset(world, 12)
+    world.describe()
+    world.turn(complete_workflow(), **build(3))
+
+
+@scenario
+def reset_points_of_a_chain(world: World) -> None:
+    first = world.start()
+    world.turn(continue_as_new(), **build(1))
+    world.describe(run_id=first)
+    world.turn(continue_as_new(), **build(1))
+    world.turn(**build(2))
+    world.describe()
+    world.signal("again")
+    world.turn(fail_workflow())
+
+
+@scenario
+def reset_points_while_others_are_asked(world: World) -> None:
+    world.start()
+    world.turn(start_child(world.id("child")), **build(1))
+    world.wait_for("CHILD_WORKFLOW_EXECUTION_STARTED")
+    world.turn(**build(2))
+    world.describe()
+    world.terminate("child")
+    world.turn(complete_workflow(), **build(3))
+
+
+@scenario
+def reset_points_are_not_kept_forever(world: World) -> None:
+    world.start()
+    for number in range(1, 23):
+        world.turn(**build(number))
+        world.signal(f"signal-{number}")
+    world.describe()
+    world.terminate()
+
+
+@scenario
+def reset_is_followed_by_a_signal(world: World) -> None:
+    world.start()
+    world.turn()
+    signal = {"signal_name": "after", "input": payloads("s"), "header": {"fields": {"trace": payload("t")}}}
+    world.attempt("ResetWorkflowExecution", **reset_fields(world, 4, post_reset_operations=[{"signal_workflow": signal}]))
+    world.describe()

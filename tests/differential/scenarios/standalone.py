@@ -127,6 +127,12 @@ def standalone_is_never_taken(world: World) -> None:
 
 
 @scenario
+def standalone_is_not_taken_in_all_its_time(world: World) -> None:
+    start(world, schedule_to_close_timeout=seconds(1))
+    outcome(world)
+
+
+@scenario
 def standalone_runs_out_of_time(world: World) -> None:
     start(world, schedule_to_close_timeout=seconds(1), start_to_close_timeout=seconds(0))
     world.poll_activity()
