@@ -37,7 +37,8 @@ TEST(Json, EveryFieldIsThereAndNumbersAreNumbers) {
   "holds": [
     "own-rate"
   ],
-  "throttled_for": null
+  "throttled_for": null,
+  "is_shared": false
 }
 )");
 }
