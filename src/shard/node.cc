@@ -96,8 +96,6 @@ absl::Status Node::open() {
 
 absl::Status Node::restore_admission() {
   store::WriteBatch expired;
-  using Occupied = std::pair<QueueName, std::string>;  // under this key
-  std::vector<std::vector<Occupied>> occupied(shards_.size());
   for (uint16_t i = 0; i < options_.shards; ++i) {
     const ShardId id(i);
     const auto scan = [&](const store::keys::Range& range, const store::Store::Visit& visit) {
@@ -112,12 +110,10 @@ absl::Status Node::restore_admission() {
     });
     if (!status.ok()) return status;
     // Before the first of these tasks can end, its queue has read and counted them all: one that
-    // is read between the row's end and the message about it would count that end twice.
-    for (auto& queue : leasing) {
-      shards_[i]->executor().post([shard = shards_[i].get(), queue = std::move(queue)] {
-        shard->queues().open({queue, queue.name});
-      });
-    }
+    // is read between the row's end and the message about it would count that end twice. Here and
+    // now, while nothing else goes on: the executor of the task's run may be faster than that of
+    // the queue.
+    for (const auto& queue : leasing) shards_[i]->queues().open({queue, queue.name});
     status = scan(store::keys::dispatches(id), [&](std::string_view key, std::string_view value) {
       const auto place = store::keys::parse_dispatch(key);
       model::DispatchRow row;
@@ -146,17 +142,12 @@ absl::Status Node::restore_admission() {
       const QueueName queue{NamespaceNum(state.namespace_num()), model::WORKFLOW_TASK,
                             state.task_queue()};
       desk_->restore_lease(queue);
+      // A run's row says that its task is out; no row of the queue does. The queue is told once,
+      // and keeps count from there.
       const ShardId owner = shard_of_queue(queue.ns, model::WORKFLOW_TASK, queue.name);
-      occupied[owner.value()].emplace_back(queue, state.workflow_task().lease_key());
+      shards_[owner.value()]->queues().occupy({queue, queue.name},
+                                              state.workflow_task().lease_key());
     }
-  }
-  // A run's row says that its task is out; no row of the queue does. So the queue is told before
-  // the first of these tasks can end, and keeps count from there: it never looks again.
-  for (size_t i = 0; i < occupied.size(); ++i) {
-    if (occupied[i].empty()) continue;
-    shards_[i]->executor().post([shard = shards_[i].get(), leases = std::move(occupied[i])] {
-      for (const auto& [queue, key] : leases) shard->queues().occupy({queue, queue.name}, key);
-    });
   }
   desk_->restored();
   if (!expired.empty()) parts_.commits->write(expired);
