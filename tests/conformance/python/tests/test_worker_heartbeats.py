@@ -55,9 +55,11 @@ async def test_a_worker_is_listed_and_says_goodbye(stage: Stage) -> None:
         assert heartbeat.host_info.process_id == worker.process_id != ""
         assert heartbeat.workflow_task_slots_info.slot_supplier_kind == "Fixed"
 
+    # It says so when it begins to go, and is forgotten when it has gone.
     async def is_gone() -> bool:
-        return [worker.status for worker in await workers_of(stage)] == [
-            WorkerStatus.WORKER_STATUS_SHUTDOWN
-        ]
+        return all(
+            worker.status == WorkerStatus.WORKER_STATUS_SHUTTING_DOWN
+            for worker in await workers_of(stage)
+        )
 
     await until(is_gone)
