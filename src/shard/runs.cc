@@ -12,6 +12,7 @@ namespace {
 constexpr size_t kEntryBytes = 1024;
 constexpr size_t kActivityBytes = 1024;
 constexpr size_t kTimerBytes = 200;
+constexpr size_t kRecentBytesMax = 32 << 10;
 
 template <typename Row>
 Row parse_row(std::string_view value) {
@@ -22,6 +23,15 @@ Row parse_row(std::string_view value) {
 }
 
 }  // namespace
+
+void RunEntry::remember_recent(int64_t first_id, const std::string& events) {
+  recent.emplace_back(first_id, events);
+  recent_bytes += events.size();
+  while (recent_bytes > kRecentBytesMax && recent.size() > 1) {
+    recent_bytes -= recent.front().second.size();
+    recent.pop_front();
+  }
+}
 
 void RunEntry::recall_updates() {
   absl::btree_map<int64_t, const model::UpdateState*> admitted;
@@ -40,12 +50,15 @@ RunEntry* RunCache::find(const std::string& key) {
     lru_.splice(lru_.begin(), lru_, entry->lru);
     return entry;
   }
-  const auto row = store_->get(store::keys::run(shard_, key));
-  FL_ASSERT(row.ok(), "the store can be read");
-  if (!row->has_value()) return nullptr;
+  const auto rows =
+      ahead_.take(key, [this](const std::string& run) { return entries_.contains(run); });
+  if (!rows.has_value()) return nullptr;
   auto entry = std::make_unique<RunEntry>();
   entry->key = key;
-  FL_ASSERT(entry->run.state.ParseFromString(**row), "a run's row is a run's state");
+  FL_ASSERT(entry->run.state.ParseFromString(rows->state), "a run's row is a run's state");
+  if (entry->run.state.batches() == 1 && !rows->first_events.empty()) {
+    entry->remember_recent(1, rows->first_events);
+  }
   if (!entry->run.state.has_no_pending()) load_pending(*entry);
   entry->recall_updates();
   return insert(std::move(entry));
@@ -117,6 +130,8 @@ void RunCache::resize(RunEntry* entry) {
                  entry->run.callbacks.size() * kActivityBytes +
                  entry->run.children.size() * kActivityBytes;
   bytes_ += entry->bytes;
+  // Hardly anybody asks for a closed run again, and what has just been used is quick to clear away.
+  if (!entry->run.is_open()) lru_.splice(lru_.end(), lru_, entry->lru);
   if (bytes_ > bytes_max_) evict(entry);
 }
 

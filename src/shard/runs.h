@@ -12,6 +12,7 @@
 #include "history/run.h"
 #include "shard/alarms.h"
 #include "shard/requests.h"
+#include "shard/runs_ahead.h"
 #include "store/store.h"
 
 namespace fairlead::shard {
@@ -54,6 +55,7 @@ struct RunEntry {
   // read.
   std::deque<std::pair<int64_t, std::string>> recent;
   size_t recent_bytes = 0;
+  void remember_recent(int64_t first_id, const std::string& events);
   std::vector<HistoryWaiter> waiters;
   std::vector<std::string> queries;  // ids of those that travel with the next workflow task
   std::vector<LiveUpdate> updates;   // in the order in which they came
@@ -75,7 +77,7 @@ struct RunEntry {
 class RunCache {
  public:
   RunCache(ShardId shard, const store::Store* store, size_t bytes_max)
-      : shard_(shard), store_(store), bytes_max_(bytes_max) {}
+      : shard_(shard), store_(store), bytes_max_(bytes_max), ahead_(shard, store) {}
 
   // The run with these 16 bytes, read from the store if need be; null if there is none.
   RunEntry* find(const std::string& key);
@@ -94,7 +96,8 @@ class RunCache {
   const size_t bytes_max_;
   size_t bytes_ = 0;
   absl::flat_hash_map<std::string, std::unique_ptr<RunEntry>> entries_;
-  std::list<RunEntry*> lru_;  // most recently used first
+  std::list<RunEntry*> lru_;  // most recently used first, closed ones last
+  RunsAhead ahead_;
 };
 
 }  // namespace fairlead::shard

@@ -546,7 +546,7 @@ void Shard::write_part(Step& step, Step::Part& part) {
   if (!part.tx.events().empty()) {
     state.set_batches(state.batches() + 1);
     step.batch.put(store::keys::events(id_, entry.key, part.tx.first_event_id()), part.tx.events());
-    remember_recent(entry, part.tx.first_event_id(), part.tx.events());
+    entry.remember_recent(part.tx.first_event_id(), part.tx.events());
   }
   write_touched(step, &run.touched_activities, run.activities,
                 [&](int64_t id) { return store::keys::pending_activity(id_, entry.key, id); });

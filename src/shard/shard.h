@@ -277,7 +277,6 @@ class Shard {
   std::string event_bytes(const RunEntry& entry, int64_t event_id);
   HistoryPage make_page(RunEntry& entry, const HistoryRequest& request);
   bool has_page(const RunEntry& entry, const HistoryRequest& request) const;
-  void remember_recent(RunEntry& entry, int64_t first_id, const std::string& events);
   void wake_waiters(Step& step, RunEntry& entry);
 
   // Queries.

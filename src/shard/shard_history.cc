@@ -13,7 +13,6 @@ namespace fairlead::shard {
 
 namespace {
 
-constexpr size_t kRecentBytesMax = 32 << 10;
 constexpr int64_t kFewEvents = 16;
 constexpr size_t kPageBytesMax = 8 << 20;
 
@@ -27,15 +26,6 @@ std::string_view from_event(std::string_view batch, int64_t first_id, int64_t fr
 }
 
 }  // namespace
-
-void Shard::remember_recent(RunEntry& entry, int64_t first_id, const std::string& events) {
-  entry.recent.emplace_back(first_id, events);
-  entry.recent_bytes += events.size();
-  while (entry.recent_bytes > kRecentBytesMax && entry.recent.size() > 1) {
-    entry.recent_bytes -= entry.recent.front().second.size();
-    entry.recent.pop_front();
-  }
-}
 
 Shard::Slice Shard::collect(const RunEntry& entry, int64_t from, int max_batches) {
   Slice slice;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -86,6 +87,9 @@ Letter parse_letter(std::string_view key);
 
 std::string events(ShardId shard, std::string_view run, int64_t first_event_id);
 Range events(ShardId shard, std::string_view run);
+
+// What most keys begin with: a table's letter and a shard.
+inline constexpr size_t kTableAndShardBytes = 3;
 
 // How many bytes of a key are common to the rows that a run has in its table, where it has several:
 // pending things, events, request ids. 0 for every other key.

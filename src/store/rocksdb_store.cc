@@ -1,22 +1,16 @@
 #include "store/rocksdb_store.h"
 
-#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "rocksdb/cache.h"
-#include "rocksdb/convenience.h"
 #include "rocksdb/db.h"
 #include "rocksdb/env.h"
-#include "rocksdb/filter_policy.h"
 #include "rocksdb/options.h"
-#include "rocksdb/slice_transform.h"
-#include "rocksdb/table.h"
-#include "rocksdb/utilities/table_properties_collectors.h"
 #include "store/keys.h"
+#include "store/rocksdb_options.h"
 #include "store/rocksdb_status.h"
 #include "store/store_folder.h"
 #include "store/wal_continuity.h"
@@ -28,19 +22,6 @@ rocksdb::Slice slice(std::string_view bytes) { return {bytes.data(), bytes.size(
 std::string_view view(const rocksdb::Slice& bytes) { return {bytes.data(), bytes.size()}; }
 
 // ---- the rows of a run ----------------------------------------------------------------------
-
-// Filters know the runs that have rows in a file, so that a scan of one run's rows, of which there
-// are often none, looks into no file in vain.
-class RunPrefix final : public rocksdb::SliceTransform {
- public:
-  const char* Name() const override { return "fairlead.run"; }
-  bool InDomain(const rocksdb::Slice& key) const override {
-    return keys::run_prefix_bytes(view(key)) > 0;
-  }
-  rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
-    return {key.data(), keys::run_prefix_bytes(view(key))};
-  }
-};
 
 // Whether the range has rows of one run and one table only.
 bool is_within_run(std::string_view begin, std::string_view end) {
@@ -54,85 +35,6 @@ bool is_within_run(std::string_view begin, std::string_view end) {
   if (next.empty()) return false;
   ++next.back();
   return end == next;
-}
-
-// ---- options --------------------------------------------------------------------------------
-
-void set_durability(const RocksDbOptions& wanted, rocksdb::Options* options) {
-  options->paranoid_checks = true;
-  // A write stays in the process until FlushWAL, which writes and syncs for a whole group.
-  options->manual_wal_flush = true;
-  // Which end of a log is a torn one, and which is damage?
-  //
-  //   kTolerateCorruptedTailRecords  refuses a bad checksum in the middle, but takes a log that was
-  //                                  cut short for a torn one, and a power failure that saved the
-  //                                  pages of an unsynced group out of order for damage.
-  //   kAbsoluteConsistency           refuses to start after any crash.
-  //   kPointInTimeRecovery           ends at the first bad record: always a prefix, but silent
-  //                                  about what was behind it.
-  //
-  // None of them knows what has been acknowledged; we do. So the last one decides where the log
-  // ends, and `inspect` compares that with the synced mark before anything is altered.
-  // (track_and_verify_wals_in_manifest has a similar aim; beside SyncWAL it raises false alarms in
-  // RocksDB before 7.10.)
-  options->wal_recovery_mode = rocksdb::WALRecoveryMode::kPointInTimeRecovery;
-  // Replayed logs are done with: one life's logs never mix with the next one's, nor does a new
-  // log's end run into the records of an old one.
-  options->avoid_flush_during_recovery = false;
-  options->recycle_log_file_num = 0;
-  options->max_total_wal_size = wanted.wal_bytes_max;
-  // A failure is final for us: nothing is to be repaired behind our back.
-  options->max_bgerror_resume_count = 0;
-}
-
-void set_memory(const RocksDbOptions& wanted, rocksdb::Options* options) {
-  options->write_buffer_size = wanted.memtable_bytes;
-  options->max_write_buffer_number = 2;
-  options->max_open_files = 512;
-  options->max_file_opening_threads = 2;  // 16 by default, at every start
-
-  rocksdb::BlockBasedTableOptions table;
-  table.block_cache = rocksdb::NewLRUCache(wanted.block_cache_bytes);
-  table.cache_index_and_filter_blocks = true;  // so that the cache's size bounds them, too
-  table.pin_l0_filter_and_index_blocks_in_cache = true;
-  table.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
-  table.whole_key_filtering = true;
-  // In pieces: a whole filter or index of a large file has hundreds of KiB, and where the cache
-  // has no room for all of them each look at a row that was forgotten would read one again.
-  table.index_type = rocksdb::BlockBasedTableOptions::kTwoLevelIndexSearch;
-  table.partition_filters = true;
-  table.block_size = size_t{8} << 10;
-  table.format_version = 5;
-  options->prefix_extractor = std::make_shared<RunPrefix>();
-  options->table_factory.reset(rocksdb::NewBlockBasedTableFactory(table));
-}
-
-void set_background(rocksdb::Options* options) {
-  options->max_background_jobs = 2;
-  options->bytes_per_sync = size_t{1} << 20;  // writes of sorted files trickle instead of bursting
-  options->avoid_unnecessary_blocking_io = true;
-  options->level_compaction_dynamic_level_bytes = true;
-  // Queues are taken from the front, which leaves long runs of tombstones where the next reader
-  // starts. A file with half of 4096 neighbours deleted is compacted at once.
-  options->table_properties_collector_factories.push_back(
-      rocksdb::NewCompactOnDeletionCollectorFactory(4096, 2048));
-  const std::vector<rocksdb::CompressionType> known = rocksdb::GetSupportedCompressions();
-  const bool has_lz4 = std::count(known.begin(), known.end(), rocksdb::kLZ4Compression) > 0;
-  options->compression = has_lz4 ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
-}
-
-rocksdb::Options make_options(const RocksDbOptions& wanted) {
-  rocksdb::Options options;
-  set_durability(wanted, &options);
-  set_memory(wanted, &options);
-  set_background(&options);
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.keep_log_file_num = 2;
-  options.max_log_file_size = size_t{1} << 20;
-  options.max_manifest_file_size = size_t{16} << 20;
-  options.stats_dump_period_sec = 0;
-  options.stats_persist_period_sec = 0;
-  return options;
 }
 
 // ---- the format row -------------------------------------------------------------------------

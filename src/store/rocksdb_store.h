@@ -18,7 +18,7 @@ struct RocksDbOptions {
   uint16_t shard_count = 64;
   // Changes are gathered in memory up to this size, then written to a sorted file; one such table
   // may be filling while another is being written. Memory is taken as it fills, not before.
-  size_t memtable_bytes = size_t{32} << 20;
+  size_t memtable_bytes = size_t{64} << 20;
   size_t block_cache_bytes = size_t{32} << 20;
   // The logs kept for recovery: bounds the disk they take and the time a start takes.
   size_t wal_bytes_max = size_t{256} << 20;
