@@ -31,6 +31,12 @@ std::string safe_name(const std::string& name) {
   return safe == name ? safe : absl::StrFormat("%s-%08x", safe, stable_hash(name) >> 32);
 }
 
+// As history tells it: what the runs begin with is in the door's words already.
+model::ScheduleDefinition told(model::ScheduleDefinition definition) {
+  definition.clear_start();
+  return definition;
+}
+
 bool stops_others(model::OverlapPolicy policy) {
   return policy == model::OVERLAP_CANCEL_OTHER || policy == model::OVERLAP_TERMINATE_OTHER;
 }
@@ -88,7 +94,7 @@ void Step::create(bool is_paused) {
   schedule_.set_updated_ns(now);
   schedule_.set_remaining_runs(schedule_.definition().runs_max());
   plan(now);
-  *note(model::SCHEDULE_CREATED).mutable_definition() = schedule_.definition();
+  *note(model::SCHEDULE_CREATED).mutable_definition() = told(schedule_.definition());
   if (is_paused) pause("");
 }
 
@@ -114,7 +120,7 @@ void Step::update(const model::ScheduleDefinition& definition, const Calendar* c
     plan(now);
   }
   auto& event = note(model::SCHEDULE_UPDATED);
-  *event.mutable_definition() = after;
+  *event.mutable_definition() = told(after);
   for (const auto& field : changed) event.add_changed(field);
 }
 
