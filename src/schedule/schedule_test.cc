@@ -248,6 +248,19 @@ TEST(Schedule, ARunMayEndBeforeItsStartIsKnown) {
   EXPECT_EQ(bench.history(), "created triggered") << "it was told before";
 }
 
+TEST(Schedule, NewsThatComesTwiceCountsOnce) {
+  Bench bench("PT1H");
+  bench.at("01:00:00").pass_time();
+  bench.start_all();
+  bench.settle(1, std::string("run-1"));
+  bench.settle(1, absl::InternalError("no"));
+  EXPECT_EQ(bench.history(), "created triggered");
+  bench.close(1);
+  bench.close(1);
+  EXPECT_EQ(bench.schedule.fires(), 1);
+  EXPECT_EQ(bench.schedule.open_size(), 0);
+}
+
 TEST(Schedule, TriggersOfTheSameMomentAreDifferentRuns) {
   Bench bench("PT1H");
   const auto first = bench.trigger(model::OVERLAP_ALLOW_ALL);

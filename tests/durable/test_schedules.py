@@ -192,7 +192,7 @@ def test_overlap_policies(perform):
         assert len((await handle.describe()).info["running_actions"]) == 1
 
         # What waits begins when nothing runs.
-        await client.signal_workflow(first.workflow_id, "approve", ["ada"])
+        await client.get_workflow_handle(first.workflow_id).signal("approve", ["ada"])
 
         async def count(fires: int) -> bool:
             return (await handle.describe()).fires_count == fires
@@ -261,7 +261,7 @@ def test_a_schedule_outlives_kill_9(server):
                 await steady.pause()
                 assert (await resting.describe()).fires_count == 0
                 # What was buffered before the crashes begins after them.
-                await client.signal_workflow(first.workflow_id, "approve", ["ada"])
+                await client.get_workflow_handle(first.workflow_id).signal("approve", ["ada"])
 
                 async def has_followed() -> bool:
                     return (await held.describe()).fires_count == 2
