@@ -118,6 +118,7 @@ void continue_chain(const model::RunState& last, const Successor& successor,
   next->set_execution_timeout_ns(last.execution_timeout_ns());
   next->set_execution_expiration_ns(last.execution_expiration_ns());
   if (last.has_parent()) *next->mutable_parent() = last.parent();
+  if (last.has_schedule()) *next->mutable_schedule() = last.schedule();
   if (last.has_root()) *next->mutable_root() = last.root();
   if (last.has_priority()) *next->mutable_priority() = last.priority();
   hand_on_reset_points(last, next);

@@ -47,6 +47,28 @@ const model::WorkflowClosed& closing(const Bench& bench) {
   return bench.events.back().workflow_closed();
 }
 
+// A schedule waits for the whole chain.
+TEST(Chain, ItsLastRunTellsTheScheduleThatStartedIt) {
+  Bench first;
+  first.run.state.mutable_schedule()->set_schedule_id("nightly");
+  first.run.state.mutable_schedule()->set_fire(7);
+  first = at_work(std::move(first));
+  ASSERT_TRUE(first.complete_task({continue_as_new()}));
+  EXPECT_TRUE(first.posted.empty());
+
+  Bench last;
+  last.run.state.Clear();
+  continue_chain(first.run.state, *first.successor,
+                 first.successor->closing.workflow_closed().next(), &last.run.state);
+  last.start({0, "input", ""});
+  last.step([](Transaction& tx) { terminate_by_server(tx, "enough"); });
+  ASSERT_EQ(last.posted.size(), 1U);
+  const auto& told = last.posted[0].letter->scheduled_closed();
+  EXPECT_EQ(told.schedule().schedule_id(), "nightly");
+  EXPECT_EQ(told.schedule().fire(), 7);
+  EXPECT_EQ(told.kind(), model::WORKFLOW_TERMINATED);
+}
+
 TEST(Chain, ContinuesAsNewWithTheCommandsWords) {
   auto bench = at_work();
   bench.run.state.set_user_metadata("about the first run");

@@ -279,6 +279,15 @@ void tell_child_closed(Transaction& tx, const model::Event& closing, int64_t eve
   tx.post(event_id, std::move(letter));
 }
 
+void tell_schedule(Transaction& tx, model::EventKind kind, int64_t event_id) {
+  const auto& state = tx.state();
+  if (!state.has_schedule()) return;
+  auto letter = letter_to(state, {}, event_id);
+  *letter.mutable_scheduled_closed()->mutable_schedule() = state.schedule();
+  letter.mutable_scheduled_closed()->set_kind(kind);
+  tx.post(event_id, std::move(letter));
+}
+
 bool is_child_of(const model::RunState& child, const model::RunName& parent,
                  const google::protobuf::RepeatedPtrField<std::string>& former_run_ids,
                  int64_t initiated_id) {

@@ -36,6 +36,8 @@ void cancel_child(Transaction& tx, const model::ChildState& child);
 void tell_parent_closed(Transaction& tx, const model::ChildState& child);
 // This run's chain ends with `closing`, the event with this id: its parent will hear of it.
 void tell_child_closed(Transaction& tx, const model::Event& closing, int64_t event_id);
+// The same for the schedule that has started it.
+void tell_schedule(Transaction& tx, model::EventKind kind, int64_t event_id);
 
 // Whether the run was started by this initiation (0: by any) of this parent, under one of its
 // names.

@@ -46,6 +46,10 @@ class Codec {
   virtual std::string update_outcome(std::string_view completed_event) const = 0;
   // What the event that an accepted update was carried out begins with.
   virtual std::string applied_update(std::string_view accepted_event) const { return ""; }
+  // What a run begins with that a schedule starts under this id, out of what the schedule keeps.
+  virtual std::string name_start(std::string_view kept, const std::string& workflow_id) const {
+    return std::string(kept);
+  }
   // How a parent's event about the end of its child begins.
   virtual std::string tell_parent(const model::Event& closing) const = 0;
   // How the event begins that ends a run with the activity which it was made for.

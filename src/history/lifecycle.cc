@@ -197,7 +197,10 @@ void close_run(Transaction& tx, model::Event closing) {
   next->clear_search_attributes();
   const int64_t id = tx.append(closing);
   // A run that a reset ends goes on as the new one.
-  if (!successor.has_value() && state.reset_run_id().empty()) tell_child_closed(tx, closing, id);
+  if (!successor.has_value() && state.reset_run_id().empty()) {
+    tell_child_closed(tx, closing, id);
+    tell_schedule(tx, kind, id);
+  }
   const bool is_inherited = successor.has_value() && successor->initiator != model::BY_CRON;
   if (!is_inherited && state.reset_run_id().empty()) fire_callbacks(tx);
   tx.close(closing_status(kind));

@@ -56,6 +56,17 @@ std::vector<prometheus::MetricFamily> ServerMetrics::Collect() const {
           sum(&Stats::tasks_matched_at_once));
   counter("fairlead_stale_tasks_total", "Waiting tasks that nobody wanted any more.",
           sum(&Stats::stale_tasks));
+  const auto schedules = [&](std::atomic<uint64_t> shard::ScheduleStats::*field) {
+    double total = 0;
+    for (const auto& shard : node_->shards()) {
+      total += static_cast<double>((shard->schedules().stats().*field).load());
+    }
+    return total;
+  };
+  counter("fairlead_schedule_fires_total", "Runs that schedules have started.",
+          schedules(&shard::ScheduleStats::fires));
+  counter("fairlead_schedule_skips_total", "Times of schedules at which nothing was started.",
+          schedules(&shard::ScheduleStats::skips));
   const auto& commits = commits_->stats();
   counter("fairlead_store_writes_total", "Write batches.", static_cast<double>(commits.writes));
   counter("fairlead_store_syncs_total", "Syncs of the log, each for a group of batches.",

@@ -104,6 +104,7 @@ struct Parts {
   api::Health health;
   std::unique_ptr<shard::WorkerRows> worker_rows;
   std::unique_ptr<shard::RunList> run_list;
+  std::unique_ptr<shard::ScheduleList> schedule_list;
   std::unique_ptr<durable::Door> durable;
   std::unique_ptr<HttpServer> http;
   std::unique_ptr<api::GrpcTransport> grpc;
@@ -164,11 +165,15 @@ absl::Status open_http(const Config& config, Parts& parts) {
   parts.worker_rows = std::make_unique<shard::WorkerRows>(parts.store.get(), parts.commits.get());
   parts.run_list = std::make_unique<shard::RunList>(
       parts.store.get(), parts.commits.get(), static_cast<uint16_t>(parts.node->shards().size()));
+  parts.schedule_list = std::make_unique<shard::ScheduleList>(
+      parts.store.get(), parts.commits.get(), static_cast<uint16_t>(parts.node->shards().size()));
   durable::Door::Parts door;
   door.engine = parts.node.get();
   door.durable = parts.node.get();
   door.workers = parts.worker_rows.get();
   door.runs = parts.run_list.get();
+  door.scheduling = parts.node.get();
+  door.schedules = parts.schedule_list.get();
   door.executor = parts.desk.get();
   door.is_serving = [health = &parts.health] { return health->is_serving(); };
   parts.durable = std::make_unique<durable::Door>(durable, std::move(door));

@@ -184,25 +184,35 @@ ShardId Node::shard_of_workflow(NamespaceNum ns, const std::string& workflow_id)
   return ShardId(static_cast<uint16_t>(hash_of(ns, 'r', workflow_id) % options_.shards));
 }
 
+ShardId Node::shard_of_schedule(NamespaceNum ns, const std::string& schedule_id) const {
+  return ShardId(static_cast<uint16_t>(hash_of(ns, 's', schedule_id) % options_.shards));
+}
+
 Shard& Node::shard_of_run(NamespaceNum ns, const std::string& workflow_id) {
   return *shards_[shard_of_workflow(ns, workflow_id).value()];
+}
+
+template <typename Result>
+std::optional<Reply<Result>> Node::counted(Reply<Result> reply) {
+  if (++requests_ > options_.requests_max) {
+    --requests_;
+    reply(errors::system_overloaded());
+    return std::nullopt;
+  }
+  return [this, reply = std::move(reply)](absl::StatusOr<Result> result) mutable {
+    --requests_;
+    reply(std::move(result));
+  };
 }
 
 template <typename Request, typename Result>
 void Node::send(Shard& shard, void (Shard::*method)(Request, Reply<Result>), Request request,
                 Reply<Result> reply) {
-  if (++requests_ > options_.requests_max) {
-    --requests_;
-    reply(errors::system_overloaded());
-    return;
-  }
-  Reply<Result> counted = [this, reply = std::move(reply)](absl::StatusOr<Result> result) mutable {
-    --requests_;
-    reply(std::move(result));
-  };
+  auto answer = counted(std::move(reply));
+  if (!answer.has_value()) return;
   shard.executor().post(
-      [&shard, method, request = std::move(request), counted = std::move(counted)]() mutable {
-        (shard.*method)(std::move(request), std::move(counted));
+      [&shard, method, request = std::move(request), answer = *std::move(answer)]() mutable {
+        (shard.*method)(std::move(request), std::move(answer));
       });
 }
 
@@ -574,6 +584,56 @@ void Node::repair_run(RunRef run, Reply<Repaired> reply) {
 void Node::archive_run(ArchiveRun request, Reply<Archived> reply) {
   auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
   send(shard, &Shard::archive_run, std::move(request), std::move(reply));
+}
+
+template <typename Method, typename Request, typename Result>
+void Node::send_schedule(const ScheduleRef& schedule, Method method, Request request,
+                         Reply<Result> reply) {
+  auto& home = shard(shard_of_schedule(schedule.ns, schedule.schedule_id));
+  auto answer = counted(std::move(reply));
+  if (!answer.has_value()) return;
+  home.executor().post(
+      [&home, method, request = std::move(request), answer = *std::move(answer)]() mutable {
+        (home.schedules().*method)(std::move(request), std::move(answer));
+      });
+}
+
+void Node::create_schedule(CreateSchedule request, Reply<Done> reply) {
+  const auto ref = request.schedule;
+  send_schedule(ref, &ScheduleHost::create, std::move(request), std::move(reply));
+}
+
+void Node::describe_schedule(ScheduleRef schedule, Reply<model::Schedule> reply) {
+  send_schedule(schedule, &ScheduleHost::describe, schedule, std::move(reply));
+}
+
+void Node::update_schedule(UpdateSchedule request, Reply<Done> reply) {
+  const auto ref = request.schedule;
+  send_schedule(ref, &ScheduleHost::update, std::move(request), std::move(reply));
+}
+
+void Node::pause_schedule(PauseSchedule request, Reply<Done> reply) {
+  const auto ref = request.schedule;
+  send_schedule(ref, &ScheduleHost::pause, std::move(request), std::move(reply));
+}
+
+void Node::delete_schedule(ScheduleRef schedule, Reply<Done> reply) {
+  send_schedule(schedule, &ScheduleHost::remove, schedule, std::move(reply));
+}
+
+void Node::trigger_schedule(TriggerSchedule request, Reply<schedule::Fired> reply) {
+  const auto ref = request.schedule;
+  send_schedule(ref, &ScheduleHost::trigger, std::move(request), std::move(reply));
+}
+
+void Node::backfill_schedule(BackfillSchedule request, Reply<std::vector<schedule::Fired>> reply) {
+  const auto ref = request.schedule;
+  send_schedule(ref, &ScheduleHost::backfill, std::move(request), std::move(reply));
+}
+
+void Node::read_schedule_history(ScheduleHistoryRequest request, Reply<ScheduleHistoryPage> reply) {
+  const auto ref = request.schedule;
+  send_schedule(ref, &ScheduleHost::read_history, std::move(request), std::move(reply));
 }
 
 void Node::shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) {

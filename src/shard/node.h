@@ -13,6 +13,7 @@
 #include "shard/commit_log.h"
 #include "shard/durable_engine.h"
 #include "shard/engine.h"
+#include "shard/schedule_engine.h"
 #include "shard/shard.h"
 #include "shard/stored_namespaces.h"
 #include "store/store.h"
@@ -31,7 +32,7 @@ struct NodeOptions {
 };
 
 // All shards of a store, behind the interface that doors use.
-class Node final : public Engine, public DurableEngine, private Peers {
+class Node final : public Engine, public DurableEngine, public ScheduleEngine, private Peers {
  public:
   struct Parts {
     store::Store* store = nullptr;
@@ -114,6 +115,17 @@ class Node final : public Engine, public DurableEngine, private Peers {
   void repair_run(RunRef run, Reply<Repaired> reply) override;
   void archive_run(ArchiveRun request, Reply<Archived> reply) override;
 
+  void create_schedule(CreateSchedule request, Reply<Done> reply) override;
+  void describe_schedule(ScheduleRef schedule, Reply<model::Schedule> reply) override;
+  void update_schedule(UpdateSchedule request, Reply<Done> reply) override;
+  void pause_schedule(PauseSchedule request, Reply<Done> reply) override;
+  void delete_schedule(ScheduleRef schedule, Reply<Done> reply) override;
+  void trigger_schedule(TriggerSchedule request, Reply<schedule::Fired> reply) override;
+  void backfill_schedule(BackfillSchedule request,
+                         Reply<std::vector<schedule::Fired>> reply) override;
+  void read_schedule_history(ScheduleHistoryRequest request,
+                             Reply<ScheduleHistoryPage> reply) override;
+
  private:
   // Counts what workers have and what was dispatched lately.
   absl::Status restore_admission();
@@ -123,6 +135,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
   ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
                          const std::string& normal_name) const override;
   ShardId shard_of_workflow(NamespaceNum ns, const std::string& workflow_id) const override;
+  ShardId shard_of_schedule(NamespaceNum ns, const std::string& schedule_id) const override;
   Shard& shard_of_run(NamespaceNum ns, const std::string& workflow_id);
   // A query's id begins with the number of the shard that asks. Null: it is no query's id.
   Shard* shard_of_query(const std::string& query_id);
@@ -131,6 +144,13 @@ class Node final : public Engine, public DurableEngine, private Peers {
   template <typename Request, typename Result>
   void send(Shard& shard, void (Shard::*method)(Request, Reply<Result>), Request request,
             Reply<Result> reply);
+  // Sends a request to the schedules of the shard that has this one.
+  template <typename Method, typename Request, typename Result>
+  void send_schedule(const ScheduleRef& schedule, Method method, Request request,
+                     Reply<Result> reply);
+  // Nothing if too many requests are under way.
+  template <typename Result>
+  std::optional<Reply<Result>> counted(Reply<Result> reply);
   template <typename Result>
   PollId send_poll(PollRequest request, Reply<Result> reply);
 

@@ -85,6 +85,7 @@ struct StartRequest {
   std::optional<model::Parent> parent;
   model::RunName root;
   std::string run_id;
+  std::optional<model::ScheduleName> schedule;  // that starts it
   std::vector<std::pair<std::string, std::string>> memo;
   std::vector<std::pair<std::string, std::string>> search_attributes;
   std::string user_metadata;

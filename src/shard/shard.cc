@@ -52,6 +52,23 @@ Shard::Shard(ShardId id, Executor* executor, World world, Random random)
           .write = [this](const store::WriteBatch& batch) { world_.commits->write(batch); },
           .settings = [this](const QueueName& queue) { return settings_of(queue); },
           .desk = world.desk,
+      }),
+      schedules_(ScheduleHost::Env{
+          .shard = id,
+          .store = world.store,
+          .commits = world.commits,
+          .clock = world.clock,
+          .wakeups = &wakeups_,
+          .namespaces = world.namespaces,
+          .make_id = [this] { return make_uuid(random_, now()); },
+          .codec = [this](model::Flavour flavour) -> const history::Codec& {
+            return *(flavour == model::DURABLE ? world_.durable_codec : world_.codec);
+          },
+          .deliver =
+              [this](const std::string& key, int64_t number, model::Letter letter) {
+                deliver({id_, key, number}, std::move(letter));
+              },
+          .armed = [this] { schedule_tick(); },
       }) {}
 
 void Shard::open() {
@@ -63,6 +80,7 @@ void Shard::open() {
 void Shard::close() {
   is_closed_ = true;
   queues_.answer_all_polls();
+  schedules_.close();
   alarms_.run_due(kNever);
 }
 
@@ -671,6 +689,7 @@ void Shard::wake(const Wakeups::Due& due) {
         finish(std::move(step));
       },
       [this, due] {
+        if (schedules_.wake(due.run, due.at)) return;
         store::WriteBatch batch;
         wakeups_.disarm(due.at, due.run, &batch);
         world_.commits->write(batch);

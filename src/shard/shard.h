@@ -27,6 +27,7 @@
 #include "shard/queue_host.h"
 #include "shard/requests.h"
 #include "shard/runs.h"
+#include "shard/schedule_host.h"
 #include "shard/step.h"
 #include "shard/wakeups.h"
 
@@ -42,6 +43,7 @@ class Peers {
   virtual ShardId shard_of_queue(NamespaceNum ns, model::TaskKind kind,
                                  const std::string& normal_name) const = 0;
   virtual ShardId shard_of_workflow(NamespaceNum ns, const std::string& workflow_id) const = 0;
+  virtual ShardId shard_of_schedule(NamespaceNum ns, const std::string& schedule_id) const = 0;
 };
 
 // What a shard needs of the world.
@@ -82,6 +84,7 @@ class Shard {
   ShardId id() const { return id_; }
   Executor& executor() { return *executor_; }
   QueueHost& queues() { return queues_; }
+  ScheduleHost& schedules() { return schedules_; }
   const ShardStats& stats() const { return stats_; }
 
   // Begins to follow time. Call once.
@@ -252,6 +255,12 @@ class Shard {
   void receive_child_closed(const Sender& sender, const model::Letter& letter);
   void receive_parent_closed(const Sender& sender, const model::Letter& letter);
   void receive_external(const Sender& sender, const model::Letter& letter);
+  void receive_start(const Sender& sender, const model::Letter& letter);
+  void receive_stop(const Sender& sender, const model::Letter& letter);
+  void receive_scheduled_closed(const Sender& sender, const model::Letter& letter);
+  // What a sender who has the right to wants of the run.
+  void end_asked(RunEntry& entry, bool is_cancel, const std::string& reason,
+                 const model::Origin& origin, Job then);
   void answer_letter(const Sender& sender, const model::Letter& letter, Outcome outcome);
 
   // Callbacks.
@@ -372,6 +381,7 @@ class Shard {
   RunCache runs_;
   Wakeups wakeups_;
   QueueHost queues_;
+  ScheduleHost schedules_;
   // Runs being started, by the row of theirs that is not written yet.
   absl::flat_hash_map<std::string, std::string> starting_;
   absl::btree_map<std::string, Query> queries_;

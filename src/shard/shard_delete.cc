@@ -76,6 +76,8 @@ void Shard::go_on(const std::shared_ptr<Purge>& purge) {
     with_entry(
         key, [this](RunEntry& entry) { delete_entry(entry, [] {}); }, [] {});
   }
+  // Schedules first, so that they do not start what is deleted here.
+  if (purge->from.empty()) purge->has_found |= schedules_.purge(purge->ns);
   purge->from = rest;
   purge->has_found |= !found.empty();
   const bool is_over = rest.empty();

@@ -22,6 +22,7 @@ namespace {
 constexpr size_t kLettersPerTurn = 256;
 constexpr DurationNs kRetryAfter = 100 * kMillisecond;
 constexpr char kByParent[] = "by parent close policy";
+constexpr char kBySchedule[] = "by overlap policy of its schedule";
 
 // The API's numbers for why something could not be done to another run.
 constexpr int kAlreadyExists = 1;
@@ -43,8 +44,8 @@ model::Origin origin_of(const model::Letter::External& body) {
   return origin;
 }
 
-StartRequest start_request(const model::Letter& letter) {
-  const auto& child = letter.start_child().child();
+// The run that a letter asks for, as a child of another or because of a schedule.
+StartRequest start_request(const model::Letter& letter, const model::ChildInitiated& child) {
   StartRequest start;
   start.ns = NamespaceNum(letter.namespace_num());
   start.namespace_id = child.namespace_id();
@@ -59,8 +60,12 @@ StartRequest start_request(const model::Letter& letter) {
   start.priority = child.priority();
   if (child.has_retry_policy()) start.retry_policy = child.retry_policy();
   start.cron_schedule = child.cron_schedule();
-  start.parent = letter.start_child().parent();
-  start.root = letter.start_child().root();
+  if (letter.has_start_child()) {
+    start.parent = letter.start_child().parent();
+    start.root = letter.start_child().root();
+  } else {
+    start.schedule = letter.start_scheduled().schedule();
+  }
   for (const auto& [key, value] : child.memo()) start.memo.emplace_back(key, value);
   for (const auto& [key, value] : child.search_attributes()) {
     start.search_attributes.emplace_back(key, value);
@@ -100,8 +105,11 @@ void Shard::post_letters(Step& step, Step::Part& part) {
 
 void Shard::deliver(const Sender& sender, model::Letter letter) {
   const NamespaceNum ns(letter.namespace_num());
-  Shard& target =
-      world_.peers->shard(world_.peers->shard_of_workflow(ns, letter.to().workflow_id()));
+  const ShardId id =
+      letter.has_scheduled_closed()
+          ? world_.peers->shard_of_schedule(ns, letter.scheduled_closed().schedule().schedule_id())
+          : world_.peers->shard_of_workflow(ns, letter.to().workflow_id());
+  Shard& target = world_.peers->shard(id);
   target.executor().post([&target, sender, letter = std::move(letter)]() mutable {
     target.receive(sender, std::move(letter));
     target.schedule_tick();
@@ -149,6 +157,12 @@ void Shard::receive(const Sender& sender, model::Letter letter) {
       return receive_child_closed(sender, letter);
     case model::Letter::kParentClosed:
       return receive_parent_closed(sender, letter);
+    case model::Letter::kStartScheduled:
+      return receive_start(sender, letter);
+    case model::Letter::kStopScheduled:
+      return receive_stop(sender, letter);
+    case model::Letter::kScheduledClosed:
+      return receive_scheduled_closed(sender, letter);
     default:
       return receive_external(sender, letter);
   }
@@ -162,11 +176,21 @@ void Shard::answer_letter(const Sender& sender, const model::Letter& letter, Out
   });
 }
 
-void Shard::receive_start_child(const Sender& sender, const model::Letter& letter) {
+// The run that was promised may be there already.
+void Shard::receive_start(const Sender& sender, const model::Letter& letter) {
   if (runs_.find(uuid_to_bytes(letter.to().run_id())) != nullptr) {
     answer_letter(sender, letter, {absl::OkStatus(), letter.to().run_id()});
     return;
   }
+  const auto& run =
+      letter.has_start_child() ? letter.start_child().child() : letter.start_scheduled().start();
+  start_workflow(
+      start_request(letter, run), [this, sender, letter](absl::StatusOr<StartResult> result) {
+        answer_letter(sender, letter, {result.status(), result.ok() ? result->run_id : ""});
+      });
+}
+
+void Shard::receive_start_child(const Sender& sender, const model::Letter& letter) {
   const auto& asked = letter.start_child();
   if (!asked.author_run_id().empty()) {
     // The parent was reset. Before that it may have started the child and not lived to hear of it.
@@ -180,9 +204,7 @@ void Shard::receive_start_child(const Sender& sender, const model::Letter& lette
       return;
     }
   }
-  start_workflow(start_request(letter), [this, sender, letter](absl::StatusOr<StartResult> result) {
-    answer_letter(sender, letter, {result.status(), result.ok() ? result->run_id : ""});
-  });
+  receive_start(sender, letter);
 }
 
 void Shard::receive_child_closed(const Sender& sender, const model::Letter& letter) {
@@ -219,25 +241,52 @@ void Shard::receive_parent_closed(const Sender& sender, const model::Letter& let
           answer_letter(sender, letter, {});
           return;
         }
-        auto step = begin(entry);
-        auto& tx = step->parts[0]->tx;
-        if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL &&
-            history::is_durable(tx.state())) {
-          model::Event closing;
-          closing.set_kind(model::WORKFLOW_CANCELED);
-          closing.mutable_workflow_closed()->set_reason(kByParent);
-          history::terminate_run(tx, std::move(closing));
-        } else if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL) {
-          model::Origin origin;
-          *origin.mutable_run() = body.parent();
-          history::request_cancel(tx, "", "", &origin);
-        } else {
-          history::terminate_by_server(tx, kByParent);
-        }
-        reply_after(*step, [this, sender, letter] { answer_letter(sender, letter, {}); });
-        finish(std::move(step));
+        model::Origin origin;
+        *origin.mutable_run() = body.parent();
+        end_asked(entry, body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL, kByParent, origin,
+                  [this, sender, letter] { answer_letter(sender, letter, {}); });
       },
       [this, sender, letter](const absl::Status&) { answer_letter(sender, letter, {}); });
+}
+
+void Shard::end_asked(RunEntry& entry, bool is_cancel, const std::string& reason,
+                      const model::Origin& origin, Job then) {
+  auto step = begin(entry);
+  auto& tx = step->parts[0]->tx;
+  if (is_cancel && history::is_durable(tx.state())) {
+    model::Event closing;
+    closing.set_kind(model::WORKFLOW_CANCELED);
+    closing.mutable_workflow_closed()->set_reason(reason);
+    history::terminate_run(tx, std::move(closing));
+  } else if (is_cancel) {
+    history::request_cancel(tx, "", "", &origin);
+  } else {
+    history::terminate_by_server(tx, reason);
+  }
+  reply_after(*step, std::move(then));
+  finish(std::move(step));
+}
+
+// A schedule wants the runs no longer that it has started before.
+void Shard::receive_stop(const Sender& sender, const model::Letter& letter) {
+  with_run(
+      {NamespaceNum(letter.namespace_num()), letter.to().workflow_id(), "", letter.flavour()},
+      [this, sender, letter](RunEntry& entry) {
+        const auto& body = letter.stop_scheduled();
+        const auto& state = entry.run.state;
+        if (!entry.run.is_open() || state.first_run_id() != body.first_run_id()) {
+          answer_letter(sender, letter, {});
+          return;
+        }
+        end_asked(entry, body.kind() == model::WORKFLOW_CANCELED && !state.cancel_requested(),
+                  kBySchedule, {}, [this, sender, letter] { answer_letter(sender, letter, {}); });
+      },
+      [this, sender, letter](const absl::Status&) { answer_letter(sender, letter, {}); });
+}
+
+void Shard::receive_scheduled_closed(const Sender& sender, const model::Letter& letter) {
+  schedules_.close_run(letter.scheduled_closed().schedule(),
+                       [this, sender, letter] { answer_letter(sender, letter, {}); });
 }
 
 void Shard::receive_external(const Sender& sender, const model::Letter& letter) {
@@ -286,7 +335,15 @@ void Shard::settle(const Sender& sender, const model::Letter& letter, const Outc
     batch.erase(store::keys::letter(id_, sender.run, sender.event_id));
     world_.commits->write(batch);
   };
-  if (letter.has_child_closed() || letter.has_parent_closed()) {
+  if (letter.has_start_scheduled()) {
+    const auto& status = outcome.status;
+    schedules_.settle(sender.run, sender.event_id,
+                      status.ok() ? absl::StatusOr<std::string>(outcome.run_id) : status);
+    return;
+  }
+  const bool needs_no_answer = letter.has_child_closed() || letter.has_parent_closed() ||
+                               letter.has_stop_scheduled() || letter.has_scheduled_closed();
+  if (needs_no_answer) {
     forget();
     return;
   }

@@ -72,6 +72,7 @@ void fill_state(model::RunState* state, const StartRequest& request, const std::
     *state->mutable_parent() = *request.parent;
     *state->mutable_root() = request.root;
   }
+  if (request.schedule.has_value()) *state->mutable_schedule() = *request.schedule;
   state->set_user_metadata(request.user_metadata);
   for (const auto& [key, value] : request.memo) (*state->mutable_memo())[key] = value;
   for (const auto& [key, value] : request.search_attributes) {

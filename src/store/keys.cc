@@ -17,6 +17,9 @@ constexpr char kPending = 'P';
 constexpr char kLetter = 'O';
 constexpr char kEvents = 'E';
 constexpr char kRequestId = 'D';
+constexpr char kScheduleName = 'I';
+constexpr char kSchedule = 'J';
+constexpr char kScheduleEvent = 'H';
 constexpr char kWakeup = 'W';
 constexpr char kTask = 'T';
 constexpr char kAccount = 'A';
@@ -202,6 +205,10 @@ std::string letter(ShardId shard, std::string_view run, int64_t event_id) {
 
 Range letters(ShardId shard) { return Builder(kLetter, 3).shard(shard).prefix(); }
 
+Range letters(ShardId shard, std::string_view run) {
+  return of_run(kLetter, shard, run, 0).prefix();
+}
+
 Letter parse_letter(std::string_view key) {
   Parser parser(key, kLetter);
   parser.number<uint16_t>();
@@ -235,6 +242,30 @@ std::string request_id(ShardId shard, std::string_view run, std::string_view req
 }
 Range request_ids(ShardId shard, std::string_view run) {
   return of_run(kRequestId, shard, run, 0).prefix();
+}
+
+std::string schedule_name(ShardId shard, NamespaceNum ns, std::string_view schedule_id) {
+  Builder builder(kScheduleName, 7 + schedule_id.size());
+  return builder.shard(shard).number(ns.value()).text(schedule_id).key();
+}
+Range schedule_names(ShardId shard, NamespaceNum ns) {
+  return Builder(kScheduleName, 7).shard(shard).number(ns.value()).prefix();
+}
+std::string parse_schedule_name(std::string_view key) {
+  Parser parser(key, kScheduleName);
+  parser.number<uint16_t>();
+  parser.number<uint32_t>();
+  return std::string(parser.rest());
+}
+std::string schedule(ShardId shard, std::string_view schedule) {
+  return of_run(kSchedule, shard, schedule, 0).key();
+}
+Range schedules(ShardId shard) { return Builder(kSchedule, 3).shard(shard).prefix(); }
+std::string schedule_event(ShardId shard, std::string_view schedule, int64_t sequence) {
+  return of_run(kScheduleEvent, shard, schedule, 8).id(sequence).key();
+}
+Range schedule_events(ShardId shard, std::string_view schedule) {
+  return of_run(kScheduleEvent, shard, schedule, 0).prefix();
 }
 
 std::string wakeup(ShardId shard, TimeNs at, std::string_view run) {

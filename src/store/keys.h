@@ -31,6 +31,9 @@
 //   O shard:2 run:16 event_id:8                               what a run has to tell another run
 //   E shard:2 run:16 first_event_id:8                         a batch of a run's history
 //   D shard:2 run:16 text                                     a request id that a run has seen
+//   I shard:2 ns:4 schedule_id                                the schedule of an id
+//   J shard:2 schedule:16                                     a schedule
+//   H shard:2 schedule:16 sequence:8                          a line of a schedule's history
 //   W shard:2 at:8 run:16                                     a run wants to be woken at a time
 //   T <queue> level:1 length:1 fairness_key seq:8             a waiting task
 //   A <queue> level:1 fairness_key                            what a key has had in a level
@@ -44,7 +47,8 @@
 //
 // Integers are big-endian and unsigned, so the order of the bytes is the order of the numbers. A
 // text that something follows is preceded by its length: without it queue "a" would run into queue
-// "ab". A `run` is the 16 raw bytes of its UUID.
+// "ab". A `run` is the 16 raw bytes of its UUID, and so is a `schedule`, which may stand in the
+// place of a run where wake-ups and letters are concerned.
 namespace fairlead::store::keys {
 
 // The keys k with begin <= k < end.
@@ -79,6 +83,7 @@ Range pending(ShardId shard, std::string_view run);
 
 std::string letter(ShardId shard, std::string_view run, int64_t event_id);
 Range letters(ShardId shard);
+Range letters(ShardId shard, std::string_view run);
 struct Letter {
   std::string run;
   int64_t event_id = 0;
@@ -97,6 +102,15 @@ size_t run_prefix_bytes(std::string_view key);
 
 std::string request_id(ShardId shard, std::string_view run, std::string_view request_id);
 Range request_ids(ShardId shard, std::string_view run);
+
+std::string schedule_name(ShardId shard, NamespaceNum ns, std::string_view schedule_id);
+// The schedules of a namespace.
+Range schedule_names(ShardId shard, NamespaceNum ns);
+std::string parse_schedule_name(std::string_view key);
+std::string schedule(ShardId shard, std::string_view schedule);
+Range schedules(ShardId shard);
+std::string schedule_event(ShardId shard, std::string_view schedule, int64_t sequence);
+Range schedule_events(ShardId shard, std::string_view schedule);
 
 std::string wakeup(ShardId shard, TimeNs at, std::string_view run);
 Range wakeups(ShardId shard);

@@ -40,6 +40,10 @@ TEST(Keys, HaveTheirGoldenBytes) {
   EXPECT_EQ(letter(shard, kRunA, 5), "O\x01\x02"s + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
   EXPECT_EQ(events(shard, kRunA, 1), "E\x01\x02"s + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x01"s);
   EXPECT_EQ(request_id(shard, kRunA, "req"), "D\x01\x02"s + kRunA + "req");
+  EXPECT_EQ(schedule_name(shard, NamespaceNum(7), "nightly"), "I\x01\x02\x00\x00\x00\x07nightly"s);
+  EXPECT_EQ(schedule(shard, kRunA), "J\x01\x02"s + kRunA);
+  EXPECT_EQ(schedule_event(shard, kRunA, 5),
+            "H\x01\x02"s + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
   EXPECT_EQ(wakeup(shard, 0x1122334455667788, kRunA),
             "W\x01\x02\x11\x22\x33\x44\x55\x66\x77\x88"s + kRunA);
   const std::string orders = "\x01\x02\x00\x00\x00\x07\x02\x00\x06orders"s;
@@ -64,6 +68,11 @@ TEST(Keys, RangesHaveTheirGoldenBytes) {
   EXPECT_EQ(request_ids(shard, kRunA), (Range{"D\x01\x02" + kRunA, "D\x01\x02" + run_b}));
   EXPECT_EQ(dispatches(shard), (Range{"U\x01\x02", "U\x01\x03"}));
   EXPECT_EQ(letters(shard), (Range{"O\x01\x02", "O\x01\x03"}));
+  EXPECT_EQ(letters(shard, kRunA), (Range{"O\x01\x02" + kRunA, "O\x01\x02" + run_b}));
+  EXPECT_EQ(schedules(shard), (Range{"J\x01\x02", "J\x01\x03"}));
+  EXPECT_EQ(schedule_names(shard, NamespaceNum(7)),
+            (Range{"I\x01\x02\x00\x00\x00\x07"s, "I\x01\x02\x00\x00\x00\x08"s}));
+  EXPECT_EQ(schedule_events(shard, kRunA), (Range{"H\x01\x02" + kRunA, "H\x01\x02" + run_b}));
   EXPECT_EQ(wakeups(shard), (Range{"W\x01\x02", "W\x01\x03"}));
   EXPECT_EQ(tasks(shard), (Range{"T\x01\x02", "T\x01\x03"}));
   const std::string queue = "T\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
@@ -159,6 +168,8 @@ TEST(Keys, WhatIsParsedIsWhatWasMade) {
     const Letter written = parse_letter(letter(shard, run, at));
     EXPECT_EQ(written.run, run);
     EXPECT_EQ(written.event_id, at);
+    const std::string name(random.below(100), 'n');
+    EXPECT_EQ(parse_schedule_name(schedule_name(shard, queue.ns, name)), name);
     const Lease leased = parse_lease(lease(shard, queue, run, at));
     EXPECT_EQ(leased.queue, queue);
     EXPECT_EQ(leased.run, run);

@@ -3,16 +3,22 @@
 import asyncio
 import contextlib
 import os
+import signal
+import socket
+import subprocess
+import time
 import uuid
 from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
+import httpx
 import pytest
 from durable_workflow import Client, Worker
 
 import app
 
 URL = os.environ["DURABLE_URL"]
+BINARY = os.environ.get("FAIRLEAD_BINARY")
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -100,3 +106,46 @@ def perform() -> Callable[..., None]:
         asyncio.run(play(script, with_worker))
 
     return run
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Server:
+    """One of its own for a test, which may kill it."""
+
+    def __init__(self, folder) -> None:
+        self.folder = folder
+        self.ports = (free_port(), free_port())
+        self.url = f"http://127.0.0.1:{self.ports[1]}"
+
+    def start(self) -> None:
+        assert BINARY is not None
+        command = [BINARY, "server", "--grpc-port", str(self.ports[0]), "--http-port", str(self.ports[1]),
+                   "--data-dir", str(self.folder / "data")]
+        self.process = subprocess.Popen(
+            command, env=os.environ | {"DW_AUTH_DRIVER": "none"}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(600):
+            try:
+                if httpx.get(f"{self.url}/api/health").status_code == 200:
+                    return
+            except httpx.TransportError:
+                time.sleep(0.1)
+        raise AssertionError("the server did not come up")
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+
+@pytest.fixture
+def server(tmp_path):
+    if BINARY is None:
+        pytest.skip("FAIRLEAD_BINARY is not set")
+    server = Server(tmp_path)
+    server.start()
+    yield server
+    server.kill()

@@ -58,6 +58,11 @@ class Stage:
         self.http.post("/namespaces", headers=CONTROL, json={"name": name}).raise_for_status()
         return name
 
+    def schedule(self) -> str:
+        return self.http.post("/schedules", headers=CONTROL, json={
+            "spec": {"intervals": [{"every": "P1D"}]},
+            "action": {"workflow_type": "openapi", "task_queue": self.queue}}).json()["schedule_id"]
+
     def workflow_task(self) -> dict:
         self.start()
         return self.poll("workflow")
@@ -86,6 +91,8 @@ def aim(case: schemathesis.Case, stage: Stage) -> None:
         known["workflow_id"] = run["workflow_id"]
         if "run_id" in known:
             known["run_id"] = run["run_id"]
+    if "schedule_id" in known:
+        known["schedule_id"] = stage.schedule()
     if "worker_id" in known:
         stage.register()
         known["worker_id"] = stage.queue

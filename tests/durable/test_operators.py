@@ -67,7 +67,7 @@ def test_a_namespace_is_deleted_with_all_that_is_in_it(perform):
                     workflow_type="greeter", workflow_id=f"{name}-{number}", task_queue="q", input=["Ada"])
             deleted = await stage.client.delete_namespace(name)
             assert (deleted.name, deleted.status, deleted.retention_days) == (name, "deleted", 3)
-            assert deleted.deleted == {"workflows": 3, "activities": 0, "workers": 0, "drained_builds": 0}
+            assert deleted.deleted == {"workflows": 3, "activities": 0, "schedules": 0, "workers": 0, "drained_builds": 0}
             with pytest.raises(NamespaceNotFound):
                 await client.describe_workflow(f"{name}-0")
         assert name not in [each.name for each in (await stage.client.list_namespaces()).namespaces]

@@ -127,7 +127,7 @@ def test_a_queue_tells_what_it_admits(control, worker):
 
 
 def test_what_is_not_built_says_so(control):
-    for path in ("/schedules", "/schedules/nightly", "/workflows/any/runs/one/streams"):
+    for path in ("/external-payloads/v1/one", "/workflows/any/runs/one/streams"):
         answer = control.get(path)
         assert (answer.status_code, answer.json()["reason"]) == (501, "not_implemented")
     assert control.get("/nonsense").json()["reason"] == "not_found"

@@ -62,8 +62,10 @@ void Auditor::settle_callbacks() {
       fail(absl::StrCat("nobody was told at ", url));
     }
     for (const auto& [run_id, state] : callback.heard) {
-      const auto& events = runs_[run_id].history;
-      if (events.empty()) continue;  // nobody else has ever heard of that run
+      const auto known = runs_.find(run_id);
+      // Perhaps nobody else has ever heard of that run.
+      if (known == runs_.end() || known->second.history.empty()) continue;
+      const auto& events = known->second.history;
       const auto& started = events.front().workflow_execution_started_event_attributes();
       if (!started.continued_execution_run_id().empty()) probes_->hit(Probe::kCallbackInherited);
       if (state_of(events.back().event_type()) != state) {
@@ -72,8 +74,9 @@ void Auditor::settle_callbacks() {
     }
   }
   for (const auto& [request_id, run_id] : attached_) {
-    const auto& events = runs_[run_id].history;
-    if (events.empty()) continue;
+    const auto known = runs_.find(run_id);
+    if (known == runs_.end() || known->second.history.empty()) continue;
+    const auto& events = known->second.history;
     int count = 0;
     for (const auto& event : events) {
       const auto& options = event.workflow_execution_options_updated_event_attributes();

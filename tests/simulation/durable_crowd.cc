@@ -168,13 +168,15 @@ void DurableWorker::tell(const std::string& path, json::object body, int attempt
 DurableCrowd::DurableCrowd(const World* world)
     : world_(*world),
       promises_(world->auditor),
-      client_(std::make_shared<Process>(Process{"durable-client"})) {}
+      client_(std::make_shared<Process>(Process{"durable-client"})),
+      schedules_(world) {}
 
 void DurableCrowd::start(int runs, DurationNs spread) {
   for (int i = 0; i < runs; ++i) {
     const auto id = absl::StrCat("durable-", i);
     world_.later(client_, world_.scheduler->between(0, spread), [this, id] { begin(id); });
   }
+  schedules_.start(static_cast<int>(world_.random().below(4)), spread);
   for (int i = 0; i < 2; ++i) {
     world_.scheduler->after(world_.scheduler->between(0, 5 * kSecond), kNobody,
                             [this] { add_worker(); });
@@ -236,6 +238,7 @@ void DurableCrowd::trouble() {
 
 void DurableCrowd::calm_down() {
   is_stormy_ = false;
+  schedules_.calm_down();
   add_worker();
 }
 
@@ -247,6 +250,10 @@ void DurableCrowd::die() {
 
 void DurableCrowd::settle() {
   for (const auto& [workflow_id, run_id] : promises_.runs()) read(workflow_id, run_id);
+  schedules_.settle([this](const std::string& workflow_id, const std::string& run_id) {
+    promises_.told_started(workflow_id, run_id);
+    read(workflow_id, run_id);
+  });
 }
 
 void DurableCrowd::read(const std::string& workflow_id, const std::string& run_id) {

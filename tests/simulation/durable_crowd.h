@@ -9,6 +9,7 @@
 #include "absl/container/btree_map.h"
 #include "absl/container/btree_set.h"
 #include "api/durable/json.h"
+#include "simulation/schedule_crowd.h"
 #include "simulation/world.h"
 
 namespace fairlead::sim {
@@ -88,7 +89,7 @@ class DurableCrowd {
   void die();
   // Reads every history, in the time that follows.
   void settle();
-  bool is_settled() const { return settled_ == promises_.runs().size(); }
+  bool is_settled() const { return schedules_.is_settled() && settled_ == promises_.runs().size(); }
 
  private:
   void begin(const std::string& workflow_id);
@@ -100,6 +101,7 @@ class DurableCrowd {
   const World& world_;
   DurablePromises promises_;
   const ProcessPtr client_;
+  ScheduleCrowd schedules_;
   std::vector<std::unique_ptr<DurableWorker>> workers_;
   bool is_stormy_ = true;
   size_t settled_ = 0;

@@ -65,7 +65,10 @@ void DurablePromises::settle(const std::string& workflow_id, const json::array& 
     if (ends > 0) return auditor_.fail(absl::StrCat(workflow_id, " goes on after its end"));
     if (type == "SignalReceived") ++signals[text_of(fields, "signal_name")];
     if (type == "ActivityCompleted") ++activities[text_of(fields, "activity_execution_id")];
-    if (type == "WorkflowCompleted") ++ends;
+    // Only a schedule stops its runs.
+    const bool is_scheduled = workflow_id.starts_with("schedule:");
+    const bool is_stopped = type == "WorkflowCancelled" || type == "WorkflowTerminated";
+    if (type == "WorkflowCompleted" || (is_scheduled && is_stopped)) ++ends;
   }
   if (ends != 1) auditor_.fail(absl::StrCat(workflow_id, " has ended ", ends, " times"));
   for (const auto& [name, is_told] : run.signals) {

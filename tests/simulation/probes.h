@@ -85,6 +85,13 @@ enum class Probe : uint8_t {
   kDurableRun,
   kDurablePollRepeated,
   kDurableLeaseLost,
+  kScheduleFired,
+  kScheduleSkipped,
+  kScheduleMissed,
+  kScheduleTriggered,
+  kSchedulePaused,
+  kScheduleStopped,
+  kScheduleBackfilled,
   kCapFull,
   kCount,
 };
@@ -166,6 +173,13 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "durable run",
     "durable poll repeated",
     "durable lease lost",
+    "schedule fired",
+    "schedule skipped a time",
+    "schedule missed a time",
+    "schedule triggered by hand",
+    "schedule paused",
+    "schedule stopped a run",
+    "schedule backfilled",
     "cap full",
 };
 

@@ -48,10 +48,12 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   door.activity_lease = 15 * kSecond;
   worker_rows_ = std::make_unique<shard::WorkerRows>(store, &commits_);
   run_list_ = std::make_unique<shard::RunList>(store, &commits_, options.shards);
+  schedule_list_ = std::make_unique<shard::ScheduleList>(store, &commits_, options.shards);
   executors_.push_back(std::make_unique<SimExecutor>(scheduler, owner, &current_));
   door_ = std::make_unique<durable::Door>(
       door, durable::Door::Parts{node_.get(), node_.get(), worker_rows_.get(), run_list_.get(),
-                                 executors_.back().get(), [] { return true; }});
+                                 node_.get(), schedule_list_.get(), executors_.back().get(),
+                                 [] { return true; }});
 }
 
 // Tells every shard of the end of each workflow task that a worker has; only its queue's owner

@@ -55,6 +55,7 @@ class Server {
   api::MethodTable methods_;
   std::unique_ptr<shard::WorkerRows> worker_rows_;
   std::unique_ptr<shard::RunList> run_list_;
+  std::unique_ptr<shard::ScheduleList> schedule_list_;
   std::unique_ptr<durable::Door> door_;
 };
 

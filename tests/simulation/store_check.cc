@@ -15,6 +15,7 @@
 #include "history/rebuild_testing.h"
 #include "history/run.h"
 #include "history/standalone.h"
+#include "schedule/schedule.h"
 #include "store/keys.h"
 
 namespace fairlead::sim {
@@ -128,11 +129,57 @@ class StoreChecker {
         fail(absl::StrCat("run ", id, " has no wake-up row"));
       }
     }
+    check_schedules(shard, &wakeups);
     if (!wakeups.empty()) {
       fail(absl::StrCat("a wake-up row belongs to nobody: run ",
                         uuid_from_bytes(wakeups.begin()->second)));
     }
     check_orphans(shard, runs);
+  }
+
+  // A schedule is woken in time, and what it waits to hear it has asked for. Its rows belong to it.
+  void check_schedules(ShardId shard, absl::btree_set<std::pair<TimeNs, std::string>>* wakeups) {
+    absl::btree_set<std::string> found;
+    scan(keys::schedules(shard), [&](std::string_view row, std::string_view value) {
+      const auto schedule = parse<model::Schedule>(value);
+      const std::string& key = schedule.key();
+      const std::string& id = schedule.schedule_id();
+      ++count_.other;
+      found.insert(key);
+      if (row != keys::schedule(shard, key)) fail(absl::StrCat("schedule ", id, " is misplaced"));
+      const TimeNs next = schedule::Step::next_look(schedule);
+      if (schedule.armed_ns() != (next == kNever ? 0 : next)) {
+        fail(absl::StrCat("schedule ", id, " sleeps past its next time"));
+      }
+      if (schedule.armed_ns() != 0) {
+        if (wakeups->erase({schedule.armed_ns(), key}) == 0) {
+          fail(absl::StrCat("schedule ", id, " has no wake-up row"));
+        }
+        --count_.wakeups;
+        ++count_.other;
+      }
+      for (const auto& fire : schedule.open()) {
+        const auto letter = store_.get(keys::letter(shard, key, fire.number()));
+        const bool is_asked = letter.ok() && letter->has_value();
+        if (!fire.is_started() && !is_asked) {
+          fail(absl::StrCat("schedule ", id, " waits for ", fire.workflow_id(),
+                            ", which nobody was asked for"));
+        }
+      }
+    });
+    auto range = keys::schedules(shard);
+    range.begin[0] = range.end[0] = 'I';
+    scan(range, [&](std::string_view, std::string_view key) {
+      ++count_.other;
+      if (!found.contains(std::string(key))) fail("the schedule of an id does not exist");
+    });
+    range.begin[0] = range.end[0] = 'H';
+    scan(range, [&](std::string_view key, std::string_view) {
+      ++count_.other;
+      if (!found.contains(std::string(key.substr(3, 16)))) {
+        fail("a line of history belongs to a schedule that does not exist");
+      }
+    });
   }
 
   void load_pending(ShardId shard, const std::string& key, history::Run& run) {

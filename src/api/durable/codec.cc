@@ -409,6 +409,10 @@ model::ContinueAsNew DurableCodec::begin_again(std::string_view first_event,
   return next;
 }
 
+std::string DurableCodec::name_start(std::string_view kept, const std::string& workflow_id) const {
+  return Members().put("workflow_instance_id", workflow_id).raw(kept).take();
+}
+
 std::string DurableCodec::name_update(std::string_view request, const std::string&) const {
   return std::string(request);
 }

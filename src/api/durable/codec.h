@@ -20,6 +20,7 @@ class DurableCodec final : public history::Codec {
   // The payload of the completed event.
   std::string update_outcome(std::string_view completed_event) const override;
   std::string applied_update(std::string_view accepted_event) const override;
+  std::string name_start(std::string_view kept, const std::string& workflow_id) const override;
   std::string tell_parent(const model::Event& closing) const override;
   std::string end_host(const model::Event& ended) const override;
 };

@@ -128,6 +128,8 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
         durable_(*parts.durable),
         rows_(*parts.workers),
         runs_(*parts.runs),
+        scheduling_(*parts.scheduling),
+        schedules_(*parts.schedules),
         executor_(*parts.executor),
         is_serving_(std::move(parts.is_serving)),
         random_(options_.seed) {}
@@ -150,6 +152,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   };
   static const std::vector<Route>& routes();
   static void add_worker_routes(std::vector<Route>* routes);
+  static void add_schedule_routes(std::vector<Route>* routes);
   // What the API has and this server has not: it says so instead of pretending.
   static void add_not_built(std::vector<Route>* routes);
 
@@ -189,6 +192,21 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void start_activity(CallPtr call);
   void list_activities(CallPtr call);
   void describe_activity(CallPtr call);
+
+  // Schedules.
+  void list_schedules(CallPtr call);
+  void create_schedule(CallPtr call);
+  void describe_schedule(CallPtr call);
+  void update_schedule(CallPtr call);
+  void delete_schedule(CallPtr call);
+  void pause_schedule(CallPtr call) { change_pause(std::move(call), true); }
+  void resume_schedule(CallPtr call) { change_pause(std::move(call), false); }
+  void change_pause(CallPtr call, bool pauses);
+  void trigger_schedule(CallPtr call);
+  void backfill_schedule(CallPtr call);
+  void schedule_history(CallPtr call);
+  static shard::ScheduleRef schedule_of(const Call& call);
+  shard::Reply<shard::Done> schedule_done(CallPtr call, const char* outcome);
 
   // Workers.
   void register_worker(CallPtr call);
@@ -353,6 +371,8 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   shard::DurableEngine& durable_;
   shard::WorkerRows& rows_;
   const shard::RunList& runs_;
+  shard::ScheduleEngine& scheduling_;
+  const shard::ScheduleList& schedules_;
   Executor& executor_;
   const std::function<bool()> is_serving_;
   Random random_;

@@ -14,6 +14,8 @@
 #include "shard/durable_engine.h"
 #include "shard/engine.h"
 #include "shard/run_list.h"
+#include "shard/schedule_engine.h"
+#include "shard/schedule_list.h"
 #include "shard/worker_rows.h"
 
 namespace fairlead::durable {
@@ -45,6 +47,8 @@ class Door {
     shard::DurableEngine* durable = nullptr;
     shard::WorkerRows* workers = nullptr;
     const shard::RunList* runs = nullptr;
+    shard::ScheduleEngine* scheduling = nullptr;
+    const shard::ScheduleList* schedules = nullptr;
     Executor* executor = nullptr;
     std::function<bool()> is_serving;
   };

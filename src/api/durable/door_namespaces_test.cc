@@ -46,9 +46,11 @@ TEST(Namespaces, DeletingOneEndsItsWorkersAndFreesItsName) {
   ASSERT_EQ(deleted->status(), 200);
   EXPECT_EQ(deleted->text("name"), "shop");
   EXPECT_EQ(deleted->text("status"), "deleted");
-  EXPECT_EQ(
-      deleted->body.at("deleted"),
-      (json::object{{"workflows", 7}, {"activities", 1}, {"workers", 1}, {"drained_builds", 1}}));
+  EXPECT_EQ(deleted->body.at("deleted"), (json::object{{"workflows", 7},
+                                                       {"activities", 1},
+                                                       {"schedules", 0},
+                                                       {"workers", 1},
+                                                       {"drained_builds", 1}}));
   EXPECT_EQ(deleted->body.at("deleted_is_complete"), true);
   EXPECT_EQ(waiting->text("poll_status"), "draining");
   EXPECT_EQ(world.ask("GET", "/api/namespaces/shop")->text("reason"), "namespace_not_found");

@@ -133,7 +133,7 @@ TEST(Door, TellsWhatIsNotThereFromWhatIsNotBuilt) {
   World world(open_door());
   EXPECT_EQ(world.ask("GET", "/api/nonsense")->text("reason"), "not_found");
   EXPECT_EQ(world.ask("DELETE", "/api/workflows/x")->text("reason"), "method_not_allowed");
-  EXPECT_EQ(world.ask("GET", "/api/schedules")->status(), 501);
+  EXPECT_EQ(world.ask("GET", "/api/external-payloads/v1/x")->status(), 501);
   EXPECT_EQ(
       world.ask("POST", "/api/task-queues/q/build-ids/promote", {{"build_id", "1"}})->status(),
       501);

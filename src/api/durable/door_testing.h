@@ -46,6 +46,18 @@ class ManualExecutor final : public Executor {
       job();
     }
   }
+  // At most this many jobs: then the server may die.
+  void run_some(int count) {
+    while (!later_.empty() && later_.begin()->first <= clock_->time) {
+      jobs_.push_back(std::move(later_.begin()->second));
+      later_.erase(later_.begin());
+    }
+    for (; count > 0 && !jobs_.empty(); --count) {
+      Job job = std::move(jobs_.front());
+      jobs_.pop_front();
+      job();
+    }
+  }
   // Moves the clock from one thing that is due to the next.
   void advance(DurationNs duration) {
     const TimeNs end = clock_->time + duration;
@@ -270,9 +282,10 @@ class World {
     EXPECT_TRUE(node_->open().ok());
     workers_ = std::make_unique<shard::WorkerRows>(&store_, commits_.get());
     runs_ = std::make_unique<shard::RunList>(&store_, commits_.get(), options.shards);
+    schedules_ = std::make_unique<shard::ScheduleList>(&store_, commits_.get(), options.shards);
     door_ = std::make_unique<Door>(
-        options_, Door::Parts{node_.get(), node_.get(), workers_.get(), runs_.get(), executor.get(),
-                              [] { return true; }});
+        options_, Door::Parts{node_.get(), node_.get(), workers_.get(), runs_.get(), node_.get(),
+                              schedules_.get(), executor.get(), [] { return true; }});
     executor->run();
   }
 
@@ -284,6 +297,7 @@ class World {
   std::unique_ptr<shard::Node> node_;
   std::unique_ptr<shard::WorkerRows> workers_;
   std::unique_ptr<shard::RunList> runs_;
+  std::unique_ptr<shard::ScheduleList> schedules_;
   std::unique_ptr<Door> door_;
   std::shared_ptr<const Request> last_;
 };

@@ -84,7 +84,8 @@ void Door::Impl::cluster_info(CallPtr call) {
                     {"max_pending_timers", run.pending_timers},
                     {"max_pending_signals", run.pending_signals},
                     {"max_pending_updates", run.pending_updates},
-                    {"max_command_batch_size", options_.command_batch_max}};
+                    {"max_command_batch_size", options_.command_batch_max},
+                    {"max_schedules", options_.schedules_max}};
   info["control_plane"] = {
       {"version", kControlVersion},
       {"header", kControlHeader},

@@ -125,9 +125,10 @@ void Door::Impl::delete_namespace(CallPtr call) {
     int64_t activities = 0;
     for (const auto& run : counted.runs) activities += run.durable().hosts_activity() ? 1 : 0;
     const auto workflows = static_cast<int64_t>(counted.runs.size()) - activities;
+    const auto schedules = schedules_.count(call->ns_num());
     engine_.delete_namespace(
         name, here<shard::NamespacePtr>(
-                  [this, call, name, workflows, activities,
+                  [this, call, name, workflows, activities, schedules,
                    is_all = counted.is_all](absl::StatusOr<shard::NamespacePtr> deleted) {
                     if (!deleted.ok()) return call->refuse(deleted.status());
                     auto record = record_of(**deleted);
@@ -135,6 +136,7 @@ void Door::Impl::delete_namespace(CallPtr call) {
                     record["status"] = "deleted";
                     record["deleted"] = {{"workflows", workflows},
                                          {"activities", activities},
+                                         {"schedules", schedules},
                                          {"workers", forget_workers(*call)},
                                          {"drained_builds", forget_builds(name)}};
                     record["deleted_is_complete"] = is_all;

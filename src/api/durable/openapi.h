@@ -36,6 +36,7 @@ std::string_view role_name(char role);
 // JSON objects of schemas by their names.
 extern const char kOperatorSchemas[];
 extern const char kWorkerSchemas[];
+extern const char kScheduleSchemas[];
 
 // The components of the document: {"schemas": …, "parameters": …, "securitySchemes": …}
 json::object openapi_components();

@@ -244,6 +244,14 @@ constexpr char kParameters[] = R"json({
                "schema": {"enum": ["running", "completed", "failed"]}},
 "query": {"name": "query", "in": "query", "required": false,
           "description": "A part of the workflow id or of the business key.", "schema": {"type": "string"}},
+"schedule_status": {"name": "status", "in": "query", "required": false,
+                    "schema": {"enum": ["active", "paused"]}},
+"schedule_query": {"name": "query", "in": "query", "required": false,
+                   "description": "A part of the schedule id.", "schema": {"type": "string"}},
+"event_limit": {"name": "limit", "in": "query", "required": false,
+                "schema": {"type": "integer", "minimum": 1, "default": 100}},
+"after_sequence": {"name": "after_sequence", "in": "query", "required": false,
+                   "schema": {"type": "integer", "minimum": 0}},
 "wait_new_event": {"name": "wait_new_event", "in": "query", "required": false,
                    "schema": {"type": "boolean", "default": false}},
 "lease_owner": {"name": "lease_owner", "in": "query", "required": true,
@@ -267,7 +275,7 @@ json::object openapi_components() {
   json::object schemas;
   for (const std::string_view part :
        {std::string_view(kShared), std::string_view(kRuns), std::string_view(kOperatorSchemas),
-        std::string_view(kWorkerSchemas)}) {
+        std::string_view(kWorkerSchemas), std::string_view(kScheduleSchemas)}) {
     for (auto& entry : parsed(part)) schemas[entry.key()] = entry.value();
   }
   return {

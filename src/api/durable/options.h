@@ -41,7 +41,8 @@ struct Options {
   int64_t search_attribute_key_bytes_max = 128;
   int64_t search_attribute_value_bytes_max = 2048;
   int64_t command_batch_max = 1000;
-  int64_t retention_days = 30;  // of a namespace that does not say
+  int64_t schedules_max = 10'000;  // of a namespace
+  int64_t retention_days = 30;     // of a namespace that does not say
   // What a history may grow to before its workers are advised to continue as new.
   int64_t continue_as_new_events = 10'000;
   int64_t continue_as_new_bytes = 5 << 20;

@@ -360,6 +360,7 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
          kNone,
          {"Delete a namespace and all that is in it", "", "200 DeletedNamespace"}},
     };
+    add_schedule_routes(&routes);
     add_worker_routes(&routes);
     add_not_built(&routes);
     return routes;

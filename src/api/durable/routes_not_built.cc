@@ -12,16 +12,6 @@ void Door::Impl::add_not_built(std::vector<Route>* routes) {
     std::string_view summary;
   };
   static constexpr NotBuilt kNotBuilt[] = {
-      {"GET", "schedules", "List schedules"},
-      {"POST", "schedules", "Make a schedule"},
-      {"GET", "schedules/{schedule_id}", "Describe a schedule"},
-      {"PUT", "schedules/{schedule_id}", "Change a schedule"},
-      {"DELETE", "schedules/{schedule_id}", "Remove a schedule"},
-      {"POST", "schedules/{schedule_id}/pause", "Pause a schedule"},
-      {"POST", "schedules/{schedule_id}/resume", "Resume a schedule"},
-      {"POST", "schedules/{schedule_id}/trigger", "Run what is scheduled now"},
-      {"POST", "schedules/{schedule_id}/backfill", "Run what was missed"},
-      {"GET", "schedules/{schedule_id}/history", "Read a schedule's history"},
       {"POST", "workflows/{workflow_id}/request-cancellation", "Ask a workflow to stop"},
       {"POST", "workflows/{workflow_id}/runs/{run_id}/request-cancellation", "Ask a run to stop"},
       {"POST", "workflows/{workflow_id}/runs/{run_id}/redrive", "Run a failed run again"},
