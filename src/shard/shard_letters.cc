@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/cancellation.h"
 #include "history/children.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
@@ -212,17 +213,25 @@ void Shard::receive_parent_closed(const Sender& sender, const model::Letter& let
       {NamespaceNum(letter.namespace_num()), letter.to().workflow_id(), "", letter.flavour()},
       [this, sender, letter](RunEntry& entry) {
         const auto& body = letter.parent_closed();
+        const bool asks = body.policy() == model::PARENT_CLOSE_ASK_TO_STOP;
         const bool is_meant = entry.run.is_open() &&
                               history::is_child_of(entry.run.state, body.parent(),
                                                    letter.former_run_ids(), body.initiated_id());
-        if (!is_meant) {
+        if (!is_meant || (asks && history::is_asked_to_stop(entry.run.state))) {
           answer_letter(sender, letter, {});
           return;
         }
         auto step = begin(entry);
         auto& tx = step->parts[0]->tx;
-        if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL &&
-            history::is_durable(tx.state())) {
+        if (asks) {
+          auto context = body.cancellation();
+          auto* link = context.add_lineage();
+          link->set_request_id(make_uuid(random_, tx.now));
+          link->set_workflow_id(tx.state().workflow_id());
+          link->set_run_id(tx.state().run_id());
+          history::ask_to_stop(tx, std::move(context));
+        } else if (body.policy() == model::PARENT_CLOSE_REQUEST_CANCEL &&
+                   history::is_durable(tx.state())) {
           model::Event closing;
           closing.set_kind(model::WORKFLOW_CANCELED);
           closing.mutable_workflow_closed()->set_reason(kByParent);
@@ -286,7 +295,18 @@ void Shard::settle(const Sender& sender, const model::Letter& letter, const Outc
     batch.erase(store::keys::letter(id_, sender.run, sender.event_id));
     world_.commits->write(batch);
   };
-  if (letter.has_child_closed() || letter.has_parent_closed()) {
+  if (letter.has_parent_closed()) {
+    // A parent that has asked its child to stop may close meanwhile, and have something else to
+    // say.
+    const auto row = world_.store->get(store::keys::letter(id_, sender.run, sender.event_id));
+    model::Letter kept;
+    if (row.ok() && row->has_value() && kept.ParseFromString(**row) &&
+        kept.parent_closed().policy() == letter.parent_closed().policy()) {
+      forget();
+    }
+    return;
+  }
+  if (letter.has_child_closed()) {
     forget();
     return;
   }

@@ -85,6 +85,8 @@ enum class Probe : uint8_t {
   kDurableRun,
   kDurablePollRepeated,
   kDurableLeaseLost,
+  kDurableStopDelivered,
+  kDurableStopExpired,
   kCapFull,
   kCount,
 };
@@ -166,6 +168,8 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "durable run",
     "durable poll repeated",
     "durable lease lost",
+    "durable run told to stop",
+    "durable run stopped by its deadline",
     "cap full",
 };
 

@@ -34,7 +34,8 @@ bool check_request_id(Call& call) {
   return false;
 }
 
-// Refuses as the command would have been accepted, for the tools that read the block.
+}  // namespace
+
 void refuse_command(Call& call, const absl::Status& status) {
   const auto detail = error_detail(status);
   if (detail.kind != ErrorKind::kLeaseRefused) {
@@ -71,6 +72,8 @@ void refuse_command(Call& call, const absl::Status& status) {
   }
   call.refuse(409, reason, message, std::move(extra));
 }
+
+namespace {
 
 std::string intent_of(const Call& call, const std::string& input) {
   return absl::StrCat(std::string(call.operation.name), " ", call.args.back(), " ",
