@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "history/cancellation.h"
+#include "history/redrive.h"
 #include "shard/requests.h"
 
 // What the Durable Workflow door asks of its runs beyond what every door does. Tokens carry the
@@ -136,6 +138,17 @@ struct ActivityStopped {
   bool is_new = false;  // it is acknowledged for the first time
 };
 
+// A failed run goes on in another one. `cut` is told its whole history; it has no state of its own.
+struct RedriveRun {
+  RunRef run;
+  std::function<absl::StatusOr<history::Redrive>(std::string_view history)> cut;
+};
+
+struct Redriven {
+  std::string run_id;
+  bool is_new = false;  // else it was asked for before
+};
+
 struct Receipt {
   std::string run_id;
   std::string command_id;
@@ -178,6 +191,8 @@ class DurableEngine {
   virtual void ask_to_stop(AskToStop request, Reply<AskedToStop> reply) = 0;
   virtual void deliver_cancellation(DeliverCancellation request,
                                     Reply<CancellationDelivered> reply) = 0;
+  // "run_not_failed" of any other; else what `cut` says.
+  virtual void redrive_run(RedriveRun request, Reply<Redriven> reply) = 0;
   virtual void stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply) = 0;
 };
 

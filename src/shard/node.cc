@@ -586,6 +586,11 @@ void Node::deliver_cancellation(DeliverCancellation request, Reply<CancellationD
   send(shard, &Shard::deliver_cancellation, std::move(request), std::move(reply));
 }
 
+void Node::redrive_run(RedriveRun request, Reply<Redriven> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::redrive_run, std::move(request), std::move(reply));
+}
+
 void Node::stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply) {
   auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
   send(shard, &Shard::stop_of_activity, std::move(request), std::move(reply));

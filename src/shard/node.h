@@ -116,6 +116,7 @@ class Node final : public Engine, public DurableEngine, private Peers {
   void ask_to_stop(AskToStop request, Reply<AskedToStop> reply) override;
   void deliver_cancellation(DeliverCancellation request,
                             Reply<CancellationDelivered> reply) override;
+  void redrive_run(RedriveRun request, Reply<Redriven> reply) override;
   void stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply) override;
 
  private:

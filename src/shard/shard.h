@@ -142,6 +142,7 @@ class Shard {
   void archive_run(ArchiveRun request, Reply<Archived> reply);
   void ask_to_stop(AskToStop request, Reply<AskedToStop> reply);
   void deliver_cancellation(DeliverCancellation request, Reply<CancellationDelivered> reply);
+  void redrive_run(RedriveRun request, Reply<Redriven> reply);
   void stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply);
 
   void describe_queue(QueueRef queue, Reply<QueueView> reply);

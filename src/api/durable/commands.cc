@@ -567,7 +567,13 @@ class CommandReader {
     failure->set_type(text_of(command_, "exception_type"));
     failure->set_non_retryable(is_true(command_, "non_retryable"));
     failure->set_message(message);
-    draft.set_door(failure_members(command_, "application"));
+    Members door;
+    door.raw(failure_members(command_, "application"));
+    // Where the workflow could go on from.
+    for (const char* name : {"failed_step_sequence", "failed_activity_execution_id"}) {
+      if (const auto* given = member(command_, name)) door.put(name, *given);
+    }
+    draft.set_door(door.take());
     drafts_.push_back(std::move(draft));
     return true;
   }

@@ -174,6 +174,11 @@ constexpr char kRuns[] = R"json({
   "properties": {"accepted": {"const": true}, "duplicate": {"type": "boolean"},
                  "outcome": {"const": "cancellation_requested"},
                  "cancellation_request": {"$ref": "#/components/schemas/AskedToStop"}}},
+"Redrive": {"type": "object", "properties": {"request_id": {"type": "string", "maxLength": 255}}},
+"Redriven": {
+  "type": "object",
+  "required": ["workflow_id", "run_id", "redriven_from_run_id", "command_status", "outcome", "duplicate"],
+  "properties": {"outcome": {"const": "redriven"}, "duplicate": {"type": "boolean"}}},
 "Archived": {
   "type": "object", "required": ["workflow_id", "run_id", "command_status", "outcome", "archived_at", "reason"],
   "properties": {"outcome": {"enum": ["archived", "archive_not_needed"]},
