@@ -78,6 +78,8 @@ struct SignalRun {
   std::string intent;  // what two requests of one id must have in common
   std::string name;
   std::string door;
+  // Set: makes the door's bytes, once it is known which of the run's commands this is.
+  std::function<std::string(int64_t sequence)> make_door;
   RunLimits limits;
 };
 

@@ -248,6 +248,7 @@ void Shard::signal_run(SignalRun request, Reply<Receipt> reply) {
         auto step = begin(entry);
         const auto receipt = note_command(*step, entry, request.request_id, request.intent);
         auto& tx = step->parts[0]->tx;
+        if (request.make_door) request.door = request.make_door(receipt.sequence);
         history::signal_durable(tx, receipt.command_id, request.name, std::move(request.door));
         reply_after(*step, [answer = std::move(answer), receipt]() mutable { answer(receipt); });
         finish(std::move(step));

@@ -174,6 +174,14 @@ constexpr char kRuns[] = R"json({
   "properties": {"accepted": {"const": true}, "duplicate": {"type": "boolean"},
                  "outcome": {"const": "cancellation_requested"},
                  "cancellation_request": {"$ref": "#/components/schemas/AskedToStop"}}},
+"StreamMessage": {
+  "type": "object", "required": ["message_id"],
+  "properties": {"message_id": {"type": "string", "minLength": 1, "maxLength": 200},
+                 "input": {"$ref": "#/components/schemas/Arguments"}}},
+"MessageAppended": {
+  "type": "object",
+  "required": ["workflow_id", "run_id", "stream_name", "message_id", "position", "outcome", "command_id"],
+  "properties": {"outcome": {"const": "message_appended"}, "position": {"type": "integer", "minimum": 1}}},
 "Redrive": {"type": "object", "properties": {"request_id": {"type": "string", "maxLength": 255}}},
 "Redriven": {
   "type": "object",

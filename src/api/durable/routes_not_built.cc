@@ -22,8 +22,6 @@ void Door::Impl::add_not_built(std::vector<Route>* routes) {
       {"POST", "schedules/{schedule_id}/trigger", "Run what is scheduled now"},
       {"POST", "schedules/{schedule_id}/backfill", "Run what was missed"},
       {"GET", "schedules/{schedule_id}/history", "Read a schedule's history"},
-      {"POST", "workflows/{workflow_id}/message-streams/{stream_name}/messages",
-       "Append to a message stream"},
       {"GET", "workflows/{workflow_id}/runs/{run_id}/streams", "List the streams of a run"},
       {"GET", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}", "Describe a stream"},
       {"GET", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}/items", "Read a stream"},
