@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/cron.h"
+#include "history/cancellation.h"
 #include "history/durable.h"
 #include "history/reset_points.h"
 #include "history/retry.h"
@@ -44,6 +45,10 @@ std::optional<Successor> retry(Transaction& tx, const model::RunState& state,
   auto* closed = closing->mutable_workflow_closed();
   closed->set_retry_state(model::RETRY_POLICY_NOT_SET);
   if (!state.has_retry_policy()) return std::nullopt;
+  if (is_asked_to_stop(state)) {
+    closed->set_retry_state(model::RETRY_CANCEL_REQUESTED);
+    return std::nullopt;
+  }
   const auto failure =
       closing->kind() == model::WORKFLOW_TIMED_OUT ? timeout_failure() : closed->failure();
   const TimeNs expires =
@@ -111,6 +116,7 @@ void continue_chain(const model::RunState& last, const Successor& successor,
   next->set_flavour(last.flavour());
   if (last.has_durable()) {
     next->mutable_durable()->set_run_number(last.durable().run_number() + 1);
+    inherit_request(last, next);
   }
   next->set_next_event_id(1);
   next->set_initiator(successor.initiator);

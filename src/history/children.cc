@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "history/activity.h"
+#include "history/cancellation.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
 
@@ -98,6 +99,9 @@ void end_child(Transaction& tx, const model::ChildState& child, model::ParentClo
   *body->mutable_parent() = name_of(tx.state());
   body->set_initiated_id(child.initiated_id());
   body->set_first_run_id(child.run_id());
+  if (policy == model::PARENT_CLOSE_ASK_TO_STOP) {
+    *body->mutable_cancellation() = context_for_child(tx.state(), tx.now);
+  }
   // It takes the place of the letter that asks for the start: what was not started never is.
   tx.post(child.initiated_id(), std::move(letter));
 }
@@ -262,6 +266,10 @@ void tell_parent_closed(Transaction& tx, const model::ChildState& child) {
 
 void cancel_child(Transaction& tx, const model::ChildState& child) {
   end_child(tx, child, model::PARENT_CLOSE_REQUEST_CANCEL);
+}
+
+void ask_child_to_stop(Transaction& tx, const model::ChildState& child) {
+  end_child(tx, child, model::PARENT_CLOSE_ASK_TO_STOP);
 }
 
 void tell_child_closed(Transaction& tx, const model::Event& closing, int64_t event_id) {

@@ -32,6 +32,8 @@ void external_failed(Transaction& tx, int64_t initiated_id, int cause);
 
 // This run asks for the end of its child and will not hear of it.
 void cancel_child(Transaction& tx, const model::ChildState& child);
+// The child may clean up before it ends.
+void ask_child_to_stop(Transaction& tx, const model::ChildState& child);
 // This run closes before its child.
 void tell_parent_closed(Transaction& tx, const model::ChildState& child);
 // This run's chain ends with `closing`, the event with this id: its parent will hear of it.

@@ -5,6 +5,7 @@
 
 #include "history/activity.h"
 #include "history/callbacks.h"
+#include "history/cancellation.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
 #include "history/standalone.h"
@@ -125,7 +126,7 @@ TimeNs next_deadline(const Run& run) {
     const TimeNs deletion = state.delete_at_ns() != 0 ? state.delete_at_ns() : kNever;
     return std::min(deletion, callback_deadline(run));
   }
-  TimeNs next = kNever;
+  TimeNs next = cancellation_deadline(state);
   if (state.run_expiration_ns() != 0) next = std::min(next, state.run_expiration_ns());
   if (state.first_task_at_ns() != 0) next = std::min(next, state.first_task_at_ns());
   if (state.has_workflow_task()) next = std::min(next, task_deadline(state));
@@ -165,6 +166,7 @@ void pass_time(Transaction& tx) {
     time_out_run(tx);
     return;
   }
+  if (cancellation_deadline(state) <= tx.now) return expire_cancellation(tx);
   if (state.first_task_at_ns() != 0 && state.first_task_at_ns() <= tx.now) {
     state.set_first_task_at_ns(0);
     tx.want_task();

@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/cancellation.h"
 #include "history/commands.h"
 #include "history/hosted.h"
 #include "history/selection.h"
@@ -112,14 +113,7 @@ EndedWait satisfy_wait(Transaction& tx, int index) {
   const auto timer = tx.run().timers.find(ended.wait.timer_event_id());
   if (timer != tx.run().timers.end()) {
     ended.fire_ns = timer->second.fire_ns();
-    model::Event canceled;
-    canceled.set_kind(model::TIMER_CANCELED);
-    canceled.mutable_timer_ended()->set_timer_id(timer->second.timer_id());
-    canceled.mutable_timer_ended()->set_started_id(timer->second.started_id());
-    *canceled.mutable_timer_ended()->mutable_step() = timer->second.step();
-    canceled.mutable_timer_ended()->set_wait_id(timer->second.wait_id());
-    tx.erase_timer(ended.wait.timer_event_id());
-    tx.append(std::move(canceled));
+    cancel_durable_timer(tx, ended.wait.timer_event_id());
   }
   return ended;
 }
@@ -166,6 +160,7 @@ int64_t record_durable(Transaction& tx, model::Event event) {
 bool wakes_durable(const Run& run, const model::Event& event) {
   const auto* step = ended_step(event);
   if (step == nullptr || step->selects()) return false;
+  if (const auto wakes = wakes_stopping(run, *step)) return *wakes;
   return step->group_base() == 0 || !is_group_open(run, step->group_base());
 }
 
@@ -238,6 +233,22 @@ void fail_durable_task(Transaction& tx) {
   retry_durable_task(tx, add_saturated(tx.now, std::min(kRetryPause << doublings, kRetryPauseMax)));
 }
 
+void pass_on_durable_task(Transaction& tx, DurationNs pause) {
+  retry_durable_task(tx, add_saturated(tx.now, pause));
+}
+
+void cancel_durable_timer(Transaction& tx, int64_t started_id) {
+  const auto timer = tx.run().timers.at(started_id);
+  model::Event event;
+  event.set_kind(model::TIMER_CANCELED);
+  event.mutable_timer_ended()->set_timer_id(timer.timer_id());
+  event.mutable_timer_ended()->set_started_id(started_id);
+  *event.mutable_timer_ended()->mutable_step() = timer.step();
+  event.mutable_timer_ended()->set_wait_id(timer.wait_id());
+  tx.erase_timer(started_id);
+  tx.append(std::move(event));
+}
+
 TimeNs durable_task_deadline(const model::WorkflowTaskState& task) {
   if (task.started_id() != 0) return add_saturated(task.renewed_ns(), task.start_to_close_ns());
   return task.available_ns() != 0 ? task.available_ns() : kNever;
@@ -285,6 +296,9 @@ absl::Status refuse_attempt(const Run& run, int64_t scheduled_id, int32_t attemp
   if (!run.is_open()) {
     return errors::lease_refused("run_closed", absl::StrCat(state.status()),
                                  absl::StrCat(state.close_ns()));
+  }
+  if (find_stopped(state, scheduled_id, attempt) != nullptr) {
+    return errors::lease_refused("attempt_stopped");
   }
   const auto activity = run.activities.find(scheduled_id);
   if (activity == run.activities.end()) return errors::lease_refused("task_not_leased");
@@ -358,6 +372,8 @@ void complete_durable_task(Transaction& tx, std::vector<model::Event> commands) 
   // Signals stand behind what the worker decided without them. Nothing stands behind the end.
   const bool closes = !commands.empty() && commands.back().has_workflow_closed();
   if (closes) flush_signals(tx);
+  if (closes) close_as_canceled(state, &commands.back());
+  const bool delivers_next = goes_on_to_deliver(state, commands);
   for (auto& command : commands) {
     if (auto* step = mutable_step(&command)) {
       durable->set_steps(std::max(durable->steps(), step->sequence()));
@@ -371,7 +387,7 @@ void complete_durable_task(Transaction& tx, std::vector<model::Event> commands) 
   const bool has_more = flush_signals(tx) || is_applied;
   if (has_more || (has_open_selection(*durable) && has_signals(*durable))) meet_selected_wait(tx);
   const int last = latest_wait(*durable);
-  if (is_update && last >= 0) durable->set_wakes(true);
+  if (delivers_next || (is_update && last >= 0)) durable->set_wakes(true);
   if (ended.fire_ns == 0 || last < 0) return;
   const auto& again = durable->waits(last);
   const auto timer = tx.run().timers.find(again.timer_event_id());

@@ -58,6 +58,10 @@ absl::Status check_lease(const Run& run, const LeaseClaim& claim, TimeNs now);
 absl::Status refuse_attempt(const Run& run, int64_t scheduled_id, int32_t attempt);
 
 void renew_durable_task(Transaction& tx);
+// The task goes to another worker, after this pause: the one that has it cannot do it.
+void pass_on_durable_task(Transaction& tx, DurationNs pause);
+// Ends a timer of the workflow or of one of its waits.
+void cancel_durable_timer(Transaction& tx, int64_t started_id);
 // Whether the timer may fire now, or has to wait for a worker's decision.
 bool is_held_back(const Run& run, const model::TimerState& timer);
 // Writes the signals that came while a worker had the task. False if there were none.

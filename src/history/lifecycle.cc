@@ -5,6 +5,7 @@
 #include "base/assert.h"
 #include "base/error.h"
 #include "history/callbacks.h"
+#include "history/cancellation.h"
 #include "history/chain.h"
 #include "history/children.h"
 #include "history/durable.h"
@@ -134,6 +135,7 @@ void start_run(Transaction& tx, const Beginning& beginning) {
   for (const auto& callback : beginning.callbacks) started->add_callbacks(callback);
   begin_callbacks(tx, beginning.callbacks);
   tx.append(std::move(event));
+  if (is_durable(state)) write_inherited_request(tx);
   if (delay > 0) {
     state.set_first_task_at_ns(state.execution_ns());
   } else {

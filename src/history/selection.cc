@@ -97,18 +97,6 @@ bool is_ordinary_group_open(const Run& run) {
          any(run.children, [&](const auto& each) { return is_in(each.initiated().step()); });
 }
 
-void cancel_timer(Transaction& tx, int64_t started_id) {
-  const auto timer = tx.run().timers.at(started_id);
-  model::Event event;
-  event.set_kind(model::TIMER_CANCELED);
-  event.mutable_timer_ended()->set_timer_id(timer.timer_id());
-  event.mutable_timer_ended()->set_started_id(started_id);
-  *event.mutable_timer_ended()->mutable_step() = timer.step();
-  event.mutable_timer_ended()->set_wait_id(timer.wait_id());
-  tx.erase_timer(started_id);
-  tx.append(std::move(event));
-}
-
 }  // namespace
 
 absl::Status check_selections(const model::RunState& state, std::vector<model::Event>* commands) {
@@ -250,7 +238,7 @@ void cancel_selected(Transaction& tx, const model::SelectionEvent& asked) {
   for (const auto& [id, timer] : tx.run().timers) {
     if (is_meant(timer.step())) ids.push_back(id);
   }
-  for (const int64_t id : ids) cancel_timer(tx, id);
+  for (const int64_t id : ids) cancel_durable_timer(tx, id);
   ids.clear();
   for (const auto& [id, child] : tx.run().children) {
     if (is_meant(child.initiated().step())) ids.push_back(id);
@@ -273,6 +261,26 @@ void cancel_selected(Transaction& tx, const model::SelectionEvent& asked) {
   forget_if_over(durable, base);
 }
 
+void interrupt_selections(model::DurableState* durable, int64_t base, int64_t span) {
+  auto* selections = durable->mutable_selections();
+  std::vector<int64_t> touched;
+  for (auto& selection : *selections) {
+    for (auto& member : *selection.mutable_members()) {
+      if (member.base() < base || member.base() >= base + span) continue;
+      member.set_is_canceled(true);
+      member.set_open(0);
+      if (touched.empty() || touched.back() != selection.base())
+        touched.push_back(selection.base());
+    }
+  }
+  for (const int64_t each : touched) {
+    auto* selection = find_selection(durable, each);
+    const bool is_whole = each >= base && each + selection->size() <= base + span;
+    if (is_whole) selection->set_is_resolved(true);  // it has no winner and needs none
+    forget_if_over(durable, each);
+  }
+}
+
 void meet_selected_wait(Transaction& tx) {
   auto* durable = tx.state().mutable_durable();
   const auto& waits = durable->waits();
@@ -293,7 +301,9 @@ void meet_selected_wait(Transaction& tx) {
   event.set_kind(model::WAIT_SATISFIED);
   *event.mutable_wait() = wait;
   const int64_t id = tx.append(std::move(event));
-  if (tx.run().timers.contains(wait.timer_event_id())) cancel_timer(tx, wait.timer_event_id());
+  if (tx.run().timers.contains(wait.timer_event_id())) {
+    cancel_durable_timer(tx, wait.timer_event_id());
+  }
   end_selected(tx, wait.step(), model::WAIT_SATISFIED, id);
   if (!decides || has_open_selection(*durable)) return;
   // The winner's code sees all signals that came before it.

@@ -29,6 +29,9 @@ bool has_open_selection(const model::DurableState& durable);
 // Carries out the command that ends a member which is still under way.
 void cancel_selected(Transaction& tx, const model::SelectionEvent& asked);
 
+// The code that waits for these steps goes on without them: members there will not be heard of.
+void interrupt_selections(model::DurableState* durable, int64_t base, int64_t span);
+
 // Something has come that conditions may depend on. The SDK judges only the wait that its code
 // stands at, never one inside of a selection; so what comes ends the wait of a selection that was
 // opened last, and the code looks for itself.

@@ -2,6 +2,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "history/cancellation.h"
 #include "history/durable_testing.h"
 
 namespace fairlead::history {
@@ -222,6 +223,54 @@ TEST(Selection, ThatIsNotDescribedInOneWayIsRefusedAsAWhole) {
   mutable_step(&commands[1])->mutable_selection()->set_member_base(3);
   refuses(commands);
   EXPECT_TRUE(bench.complete(activity_or_timer()).ok());
+}
+
+// Asked to stop while it waits for a selection, or for one of its members, the workflow goes on
+// without it: nobody wins any more.
+void stop_at(DurableBench& bench, const model::CancellationDelivery& at) {
+  model::CancellationContext context;
+  context.add_lineage()->set_request_id("request");
+  context.set_deadline_ns(bench.now + kMinute);
+  bench.step([&](Transaction& tx) { ask_to_stop(tx, context); });
+  bench.take_task();
+  ASSERT_TRUE(check_delivery(bench.run, "request", at, bench.now).ok());
+  bench.step(
+      [&](Transaction& tx) { EXPECT_EQ(deliver_cancellation(tx, at), Delivery::kDelivered); });
+}
+
+TEST(Selection, HasNoWinnerOnceItIsInterrupted) {
+  DurableBench bench;
+  auto commands = activity_or_timer();
+  commands[0].mutable_activity_scheduled()->set_cancellation_policy(model::CANCELLATION_ABANDON);
+  bench.take_and_complete(std::move(commands));
+  model::CancellationDelivery at;
+  at.set_sequence(1);
+  at.set_span(2);
+  at.set_call_kind("parallel");
+  stop_at(bench, at);
+  EXPECT_EQ(bench.run.state.durable().selections_size(), 0);
+  ASSERT_TRUE(bench.complete({start_timer("cleanup", kHour)}).ok());
+  const size_t before = bench.events.size();
+  bench.finish_activity("a");
+  EXPECT_THAT(bench.kinds(before), ElementsAre(model::ACTIVITY_STARTED, model::ACTIVITY_COMPLETED));
+  EXPECT_FALSE(bench.has_task());
+}
+
+TEST(Selection, AMemberIsInterruptedAlone) {
+  DurableBench bench;
+  bench.take_and_complete(activity_or_timer());
+  bench.finish_activity("a");
+  model::CancellationDelivery at;
+  at.set_sequence(3);
+  at.set_span(1);
+  at.set_call_kind("selection_handle");
+  at.set_operation_sequence(2);
+  at.set_operation_span(1);
+  stop_at(bench, at);
+  EXPECT_TRUE(bench.run.timers.empty());
+  EXPECT_EQ(bench.run.state.durable().selections_size(), 0) << "all of it is over";
+  ASSERT_TRUE(bench.complete({schedule("cleanup")}).ok());
+  EXPECT_EQ(bench.run.find_activity("cleanup")->scheduled().step().sequence(), 4);
 }
 
 }  // namespace

@@ -551,9 +551,9 @@ void Node::fail_task(FailTask request, Reply<TaskCompleted> reply) {
   send(shard, &Shard::fail_task, std::move(request), std::move(reply));
 }
 
-void Node::renew_task(TaskToken token, Reply<TaskLease> reply) {
-  auto& shard = shard_of_run(token.ns, token.workflow_id);
-  send(shard, &Shard::renew_task, std::move(token), std::move(reply));
+void Node::renew_task(RenewTask request, Reply<TaskLease> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::renew_task, std::move(request), std::move(reply));
 }
 
 void Node::observe_activity(ObserveActivity request, Reply<ActivityClaim> reply) {
@@ -634,6 +634,26 @@ void Node::backfill_schedule(BackfillSchedule request, Reply<std::vector<schedul
 void Node::read_schedule_history(ScheduleHistoryRequest request, Reply<ScheduleHistoryPage> reply) {
   const auto ref = request.schedule;
   send_schedule(ref, &ScheduleHost::read_history, std::move(request), std::move(reply));
+}
+
+void Node::ask_to_stop(AskToStop request, Reply<AskedToStop> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::ask_to_stop, std::move(request), std::move(reply));
+}
+
+void Node::deliver_cancellation(DeliverCancellation request, Reply<CancellationDelivered> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::deliver_cancellation, std::move(request), std::move(reply));
+}
+
+void Node::redrive_run(RedriveRun request, Reply<Redriven> reply) {
+  auto& shard = shard_of_run(request.run.ns, request.run.workflow_id);
+  send(shard, &Shard::redrive_run, std::move(request), std::move(reply));
+}
+
+void Node::stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply) {
+  auto& shard = shard_of_run(request.token.ns, request.token.workflow_id);
+  send(shard, &Shard::stop_of_activity, std::move(request), std::move(reply));
 }
 
 void Node::shutdown_worker(ShutdownWorkerRequest request, Reply<Done> reply) {

@@ -107,13 +107,18 @@ class Node final : public Engine, public DurableEngine, public ScheduleEngine, p
 
   void complete_task(CompleteTask request, Reply<TaskCompleted> reply) override;
   void fail_task(FailTask request, Reply<TaskCompleted> reply) override;
-  void renew_task(TaskToken token, Reply<TaskLease> reply) override;
+  void renew_task(RenewTask request, Reply<TaskLease> reply) override;
   void observe_activity(ObserveActivity request, Reply<ActivityClaim> reply) override;
   void signal_run(SignalRun request, Reply<Receipt> reply) override;
   void update_run(UpdateRun request, Reply<UpdateResult> reply) override;
   void stop_run(StopRun request, Reply<Receipt> reply) override;
   void repair_run(RunRef run, Reply<Repaired> reply) override;
   void archive_run(ArchiveRun request, Reply<Archived> reply) override;
+  void ask_to_stop(AskToStop request, Reply<AskedToStop> reply) override;
+  void deliver_cancellation(DeliverCancellation request,
+                            Reply<CancellationDelivered> reply) override;
+  void redrive_run(RedriveRun request, Reply<Redriven> reply) override;
+  void stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply) override;
 
   void create_schedule(CreateSchedule request, Reply<Done> reply) override;
   void describe_schedule(ScheduleRef schedule, Reply<model::Schedule> reply) override;

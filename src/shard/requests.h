@@ -263,6 +263,7 @@ struct WorkflowTask {
   model::QueuedMessage message;
   TimeNs expires_ns = 0;
   int64_t history_end = 0;
+  model::Cancellation cancellation;  // if the run was asked to stop
 };
 
 struct ActivityTask {

@@ -136,13 +136,17 @@ class Shard {
   // Durable Workflow's runs; see durable_engine.h.
   void complete_task(CompleteTask request, Reply<TaskCompleted> reply);
   void fail_task(FailTask request, Reply<TaskCompleted> reply);
-  void renew_task(TaskToken token, Reply<TaskLease> reply);
+  void renew_task(RenewTask request, Reply<TaskLease> reply);
   void observe_activity(ObserveActivity request, Reply<ActivityClaim> reply);
   void signal_run(SignalRun request, Reply<Receipt> reply);
   void update_run(UpdateRun request, Reply<UpdateResult> reply);
   void stop_run(StopRun request, Reply<Receipt> reply);
   void repair_run(RunRef run, Reply<Repaired> reply);
   void archive_run(ArchiveRun request, Reply<Archived> reply);
+  void ask_to_stop(AskToStop request, Reply<AskedToStop> reply);
+  void deliver_cancellation(DeliverCancellation request, Reply<CancellationDelivered> reply);
+  void redrive_run(RedriveRun request, Reply<Redriven> reply);
+  void stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply);
 
   void describe_queue(QueueRef queue, Reply<QueueView> reply);
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply);
@@ -406,6 +410,21 @@ void Shard::with_chain_run(RunRef run, const std::string& first_run_id, Reply<T>
         then(entry, std::move(*shared));
       },
       [shared](const absl::Status& status) { (*shared)(status); });
+}
+
+// Calls `then` with the run whose task the caller holds.
+template <typename T, typename Then>
+void Shard::with_lease(const TaskToken& token, Reply<T> reply, Then then) {
+  with_chain_run(token.run(), "", std::move(reply),
+                 [this, token, then = std::move(then)](RunEntry& entry, Reply<T> answer) mutable {
+                   const auto status = history::check_lease(
+                       entry.run, {token.scheduled_id, token.attempt, token.owner}, now());
+                   if (!status.ok()) {
+                     answer(status);
+                     return;
+                   }
+                   then(entry, std::move(answer));
+                 });
 }
 
 template <typename T, typename Then>

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/cancellation.h"
 #include "history/commands.h"
 #include "history/durable.h"
 #include "history/hosted.h"
@@ -16,10 +17,6 @@
 namespace fairlead::shard {
 
 namespace {
-
-history::LeaseClaim claim_of(const TaskToken& token) {
-  return {token.scheduled_id, token.attempt, token.owner};
-}
 
 Receipt receipt_of(const RunEntry& entry, const model::CommandReceipt& row) {
   return {entry.run.state.run_id(), row.command_id(), row.sequence()};
@@ -83,20 +80,6 @@ int64_t waiting_messages(const model::RunState& state, bool updates) {
 
 }  // namespace
 
-// Calls `then` with the run whose task the caller holds.
-template <typename T, typename Then>
-void Shard::with_lease(const TaskToken& token, Reply<T> reply, Then then) {
-  with_chain_run(token.run(), "", std::move(reply),
-                 [this, token, then = std::move(then)](RunEntry& entry, Reply<T> answer) mutable {
-                   const auto status = history::check_lease(entry.run, claim_of(token), now());
-                   if (!status.ok()) {
-                     answer(status);
-                     return;
-                   }
-                   then(entry, std::move(answer));
-                 });
-}
-
 void Shard::complete_task(CompleteTask request, Reply<TaskCompleted> reply) {
   const auto token = request.token;
   with_lease<TaskCompleted>(
@@ -108,6 +91,7 @@ void Shard::complete_task(CompleteTask request, Reply<TaskCompleted> reply) {
 
 void Shard::complete_leased(RunEntry& entry, CompleteTask request, Reply<TaskCompleted> answer) {
   auto& commands = request.commands;
+  if (history::repeats_open_group(entry.run.state, commands)) commands.clear();
   if (const auto status = history::number_steps(entry.run.state, &commands); !status.ok()) {
     answer(status);
     return;
@@ -161,6 +145,8 @@ void Shard::fail_task(FailTask request, Reply<TaskCompleted> reply) {
         auto& tx = step->parts[0]->tx;
         if (request.parks) {
           history::park_durable_task(tx, request.reason);
+        } else if (request.passes_on > 0) {
+          history::pass_on_durable_task(tx, request.passes_on);
         } else {
           history::fail_durable_task(tx);
         }
@@ -171,15 +157,19 @@ void Shard::fail_task(FailTask request, Reply<TaskCompleted> reply) {
       });
 }
 
-void Shard::renew_task(TaskToken token, Reply<TaskLease> reply) {
+void Shard::renew_task(RenewTask request, Reply<TaskLease> reply) {
   with_lease<TaskLease>(
-      token, std::move(reply), [this](RunEntry& entry, Reply<TaskLease> answer) mutable {
+      request.token, std::move(reply),
+      [this, shows = request.shows_request](RunEntry& entry, Reply<TaskLease> answer) mutable {
         auto step = begin(entry);
         history::renew_durable_task(step->parts[0]->tx);
+        if (shows) history::show_request(step->parts[0]->tx);
         const auto& task = entry.run.state.workflow_task();
-        const TaskLease lease{entry.run.state.run_id(), history::durable_task_deadline(task),
-                              task.shown_until()};
-        reply_after(*step, [answer = std::move(answer), lease]() mutable { answer(lease); });
+        TaskLease lease{entry.run.state.run_id(), history::durable_task_deadline(task),
+                        task.shown_until(), entry.run.state.durable().cancellation()};
+        reply_after(*step, [answer = std::move(answer), lease = std::move(lease)]() mutable {
+          answer(std::move(lease));
+        });
         finish(std::move(step));
       });
 }
@@ -258,6 +248,7 @@ void Shard::signal_run(SignalRun request, Reply<Receipt> reply) {
         auto step = begin(entry);
         const auto receipt = note_command(*step, entry, request.request_id, request.intent);
         auto& tx = step->parts[0]->tx;
+        if (request.make_door) request.door = request.make_door(receipt.sequence);
         history::signal_durable(tx, receipt.command_id, request.name, std::move(request.door));
         reply_after(*step, [answer = std::move(answer), receipt]() mutable { answer(receipt); });
         finish(std::move(step));

@@ -9,6 +9,7 @@
 
 #include "base/assert.h"
 #include "base/error.h"
+#include "history/cancellation.h"
 #include "history/children.h"
 #include "history/durable.h"
 #include "history/lifecycle.h"
@@ -234,11 +235,25 @@ void Shard::receive_parent_closed(const Sender& sender, const model::Letter& let
       {NamespaceNum(letter.namespace_num()), letter.to().workflow_id(), "", letter.flavour()},
       [this, sender, letter](RunEntry& entry) {
         const auto& body = letter.parent_closed();
+        const bool asks = body.policy() == model::PARENT_CLOSE_ASK_TO_STOP;
         const bool is_meant = entry.run.is_open() &&
                               history::is_child_of(entry.run.state, body.parent(),
                                                    letter.former_run_ids(), body.initiated_id());
-        if (!is_meant) {
+        if (!is_meant || (asks && history::is_asked_to_stop(entry.run.state))) {
           answer_letter(sender, letter, {});
+          return;
+        }
+        if (asks) {
+          auto step = begin(entry);
+          auto& tx = step->parts[0]->tx;
+          auto context = body.cancellation();
+          auto* link = context.add_lineage();
+          link->set_request_id(make_uuid(random_, tx.now));
+          link->set_workflow_id(tx.state().workflow_id());
+          link->set_run_id(tx.state().run_id());
+          history::ask_to_stop(tx, std::move(context));
+          reply_after(*step, [this, sender, letter] { answer_letter(sender, letter, {}); });
+          finish(std::move(step));
           return;
         }
         model::Origin origin;
@@ -341,8 +356,19 @@ void Shard::settle(const Sender& sender, const model::Letter& letter, const Outc
                       status.ok() ? absl::StatusOr<std::string>(outcome.run_id) : status);
     return;
   }
-  const bool needs_no_answer = letter.has_child_closed() || letter.has_parent_closed() ||
-                               letter.has_stop_scheduled() || letter.has_scheduled_closed();
+  if (letter.has_parent_closed()) {
+    // A parent that has asked its child to stop may close meanwhile, and have something else to
+    // say.
+    const auto row = world_.store->get(store::keys::letter(id_, sender.run, sender.event_id));
+    model::Letter kept;
+    if (row.ok() && row->has_value() && kept.ParseFromString(**row) &&
+        kept.parent_closed().policy() == letter.parent_closed().policy()) {
+      forget();
+    }
+    return;
+  }
+  const bool needs_no_answer =
+      letter.has_child_closed() || letter.has_stop_scheduled() || letter.has_scheduled_closed();
   if (needs_no_answer) {
     forget();
     return;

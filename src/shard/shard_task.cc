@@ -72,6 +72,7 @@ WorkflowTask Shard::make_workflow_task(RunEntry& entry, bool from_sticky) {
     answer.message = task.message();
     answer.expires_ns = history::durable_task_deadline(task);
     answer.history_end = task.shown_until();
+    answer.cancellation = state.durable().cancellation();
   }
   return answer;
 }

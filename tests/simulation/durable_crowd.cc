@@ -18,11 +18,42 @@ constexpr int kConflictHttp = 409;
 // The workflow's code: one step after the other, every third a timer. How many, is in its name.
 int steps_of(const std::string& workflow_id) { return 1 + (workflow_id.back() - '0') % 4; }
 
-json::object next_command(const std::string& workflow_id, const json::array& history) {
-  int begun = 0;
+bool begins(const std::string& type) {
+  return type == "ActivityScheduled" || type == "TimerScheduled";
+}
+
+// Where the code stands that is asked to stop: the first call that had not ended by then. Told, it
+// waits for a second and is done.
+struct Stop {
+  bool is_asked = false;
+  bool is_told = false;
+  bool has_cleaned = false;
+  int ended_before = 0;
+};
+
+Stop stop_of(const json::array& history) {
+  Stop stop;
   for (const auto& value : history) {
     const auto type = text_of(value.as_object(), "event_type");
-    begun += type == "ActivityScheduled" || type == "TimerScheduled" ? 1 : 0;
+    const bool ends = type == "TimerFired" || type == "ActivityCompleted" ||
+                      type == "ActivityFailed" || type == "ActivityTimedOut";
+    if (!stop.is_asked && ends) ++stop.ended_before;
+    if (stop.is_told && begins(type)) stop.has_cleaned = true;
+    stop.is_asked = stop.is_asked || type == "CooperativeCancellationRequested";
+    stop.is_told = stop.is_told || type == "CooperativeCancellationDelivered";
+  }
+  return stop;
+}
+
+json::object cleanup_command() { return {{"type", "start_timer"}, {"delay_seconds", 1}}; }
+
+json::object next_command(const std::string& workflow_id, const json::array& history) {
+  const auto stop = stop_of(history);
+  if (stop.is_told && !stop.has_cleaned) return cleanup_command();
+  if (stop.is_told) return {{"type", "complete_workflow"}};
+  int begun = 0;
+  for (const auto& value : history) {
+    begun += begins(text_of(value.as_object(), "event_type")) ? 1 : 0;
   }
   if (begun == steps_of(workflow_id)) return {{"type", "complete_workflow"}};
   if (begun % 3 == 2) return {{"type", "start_timer"}, {"delay_seconds", 1}};
@@ -49,17 +80,20 @@ void DurableWorker::die() {
 
 // A worker belongs to one queue: this one is two.
 void DurableWorker::register_now() {
+  const bool can_stop = !world_.chance(0.25);
   for (const char* queue : {kFlowQueue, kActivityQueue}) {
-    world_.insist_http(process_, "worker/register",
-                       {{"worker_id", absl::StrCat(name_, "-", queue)},
-                        {"task_queue", queue},
-                        {"runtime", "simulation"}},
-                       1000, [this, queue](const Outcome& outcome, const json::object&) {
-                         if (!outcome.ok()) {
-                           return world_.auditor->fail("a worker is refused: " + outcome.message);
-                         }
-                         poll(queue == std::string_view(kFlowQueue));
-                       });
+    world_.insist_http(
+        process_, "worker/register",
+        {{"worker_id", absl::StrCat(name_, "-", queue)},
+         {"task_queue", queue},
+         {"runtime", "simulation"},
+         {"capabilities", can_stop ? json::array{"cooperative_cancellation"} : json::array{}}},
+        1000, [this, queue](const Outcome& outcome, const json::object&) {
+          if (!outcome.ok()) {
+            return world_.auditor->fail("a worker is refused: " + outcome.message);
+          }
+          poll(queue == std::string_view(kFlowQueue));
+        });
   }
 }
 
@@ -107,8 +141,30 @@ void DurableWorker::take_workflow(const json::object& task) {
 }
 
 void DurableWorker::complete_workflow(const json::object& task) {
-  const auto command =
-      next_command(text_of(task, "workflow_id"), task.at("history_events").as_array());
+  const auto& history = task.at("history_events").as_array();
+  const auto workflow_id = text_of(task, "workflow_id");
+  const auto stop = stop_of(history);
+  if (stop.is_asked && !stop.is_told && stop.ended_before < steps_of(workflow_id)) {
+    return deliver_stop(task, stop.ended_before + 1,
+                        stop.ended_before % 3 == 2 ? "timer" : "activity");
+  }
+  answer_workflow(task, next_command(workflow_id, history));
+}
+
+void DurableWorker::deliver_stop(const json::object& task, int64_t sequence, const char* kind) {
+  tell(absl::StrCat("worker/workflow-tasks/", text_of(task, "task_id"), "/deliver-cancellation"),
+       {{"lease_owner", task.at("lease_owner")},
+        {"workflow_task_attempt", task.at("workflow_task_attempt")},
+        {"request_id", task.at("cancellation_request").as_object().at("request_id")},
+        {"sequence", sequence},
+        {"call_kind", kind}},
+       5, [this, task] {
+         promises_.told_delivered(text_of(task, "workflow_id"));
+         answer_workflow(task, cleanup_command());
+       });
+}
+
+void DurableWorker::answer_workflow(const json::object& task, const json::object& command) {
   tell(absl::StrCat("worker/workflow-tasks/", text_of(task, "task_id"), "/complete"),
        {{"lease_owner", task.at("lease_owner")},
         {"workflow_task_attempt", task.at("workflow_task_attempt")},
@@ -167,7 +223,7 @@ void DurableWorker::tell(const std::string& path, json::object body, int attempt
 
 DurableCrowd::DurableCrowd(const World* world)
     : world_(*world),
-      promises_(world->auditor),
+      promises_(world->auditor, world->probes),
       client_(std::make_shared<Process>(Process{"durable-client"})),
       schedules_(world) {}
 
@@ -196,6 +252,10 @@ void DurableCrowd::begin(const std::string& workflow_id) {
                          return world_.auditor->fail("a start was refused: " + outcome.message);
                        }
                        promises_.told_started(workflow_id, text_of(answer, "run_id"));
+                       if (world_.chance(0.25)) {
+                         world_.later(client_, world_.scheduler->between(0, 20 * kSecond),
+                                      [this, workflow_id] { ask_to_stop(workflow_id); });
+                       }
                        for (int i = 0; i < 3; ++i) {
                          if (!world_.chance(0.3)) continue;
                          world_.later(client_, world_.scheduler->between(0, 5 * kSecond),
@@ -215,6 +275,20 @@ void DurableCrowd::signal(const std::string& workflow_id, const std::string& nam
                        if (outcome.code == kConflictHttp) return;  // the run is over
                        world_.auditor->fail("a signal was refused: " + outcome.message);
                      });
+}
+
+void DurableCrowd::ask_to_stop(const std::string& workflow_id) {
+  world_.insist_http(
+      client_, absl::StrCat("workflows/", workflow_id, "/request-cancellation"),
+      {{"cleanup_timeout_seconds", world_.scheduler->between(2 * kSecond, 90 * kSecond) / kSecond}},
+      1000, [this, workflow_id](const Outcome& outcome, const json::object& answer) {
+        if (outcome.code == kConflictHttp) return;  // the run is over
+        if (!outcome.ok()) {
+          return world_.auditor->fail("a request to stop was refused: " + outcome.message);
+        }
+        promises_.told_asked_to_stop(
+            workflow_id, text_of(answer.at("cancellation_request").as_object(), "request_id"));
+      });
 }
 
 void DurableCrowd::add_worker() {

@@ -19,10 +19,12 @@ namespace json = boost::json;
 // What the second door has promised, to clients and to workers.
 //
 // A task's attempt is handed out once, and not at all once an earlier attempt's answer was taken. A
-// run ends once. What was acknowledged is in its history, once.
+// run ends once. What was acknowledged is in its history, once. A run that was asked to stop is
+// told so once and ends as cancelled, or its time to clean up ends it, or it had ended before it
+// was told.
 class DurablePromises {
  public:
-  explicit DurablePromises(Auditor* auditor) : auditor_(*auditor) {}
+  DurablePromises(Auditor* auditor, Probes* probes) : auditor_(*auditor), probes_(probes) {}
 
   void told_started(const std::string& workflow_id, const std::string& run_id);
   // `poll` is the poll's own name: a repeated poll is given the same again.
@@ -31,6 +33,8 @@ class DurablePromises {
   void sends_signal(const std::string& workflow_id, const std::string& name);
   void told_signaled(const std::string& workflow_id, const std::string& name);
   void told_activity_completed(const std::string& workflow_id, const std::string& execution);
+  void told_asked_to_stop(const std::string& workflow_id, const std::string& request_id);
+  void told_delivered(const std::string& workflow_id);
   // At the end, with the whole history.
   void settle(const std::string& workflow_id, const json::array& events);
 
@@ -41,13 +45,17 @@ class DurablePromises {
     std::string run_id;
     absl::btree_map<std::string, bool> signals;  // whether it was acknowledged
     absl::btree_set<std::string> completed;      // activities
+    std::string stop;                            // the request's id; empty: not asked
+    bool is_delivered = false;
   };
+  void settle_stop(const std::string& workflow_id, const json::array& events);
   struct Task {
     absl::btree_map<int64_t, std::string> given;  // attempts, and the poll of each
     std::optional<int64_t> taken;
   };
 
   Auditor& auditor_;
+  Probes* probes_;
   absl::btree_map<std::string, Run> runs_;
   absl::btree_map<std::string, Task> tasks_;
 };
@@ -68,6 +76,8 @@ class DurableWorker {
   void take_workflow(const json::object& task);
   void take_activity(const json::object& task);
   void complete_workflow(const json::object& task);
+  void deliver_stop(const json::object& task, int64_t sequence, const char* kind);
+  void answer_workflow(const json::object& task, const json::object& command);
   void complete_activity(const json::object& task);
   // Tells an end that may not be wanted any more. `then` runs if it was taken.
   void tell(const std::string& path, json::object body, int attempts, std::function<void()> then);
@@ -94,6 +104,7 @@ class DurableCrowd {
  private:
   void begin(const std::string& workflow_id);
   void signal(const std::string& workflow_id, const std::string& name);
+  void ask_to_stop(const std::string& workflow_id);
   void add_worker();
   void trouble();
   void read(const std::string& workflow_id, const std::string& run_id);

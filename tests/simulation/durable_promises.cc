@@ -47,6 +47,56 @@ void DurablePromises::told_activity_completed(const std::string& workflow_id,
   runs_[workflow_id].completed.insert(execution);
 }
 
+void DurablePromises::told_asked_to_stop(const std::string& workflow_id,
+                                         const std::string& request_id) {
+  auto& run = runs_[workflow_id];
+  if (!run.stop.empty() && run.stop != request_id) {
+    auditor_.fail(absl::StrCat(workflow_id, " was asked to stop by two requests"));
+  }
+  run.stop = request_id;
+}
+
+void DurablePromises::told_delivered(const std::string& workflow_id) {
+  runs_[workflow_id].is_delivered = true;
+}
+
+void DurablePromises::settle_stop(const std::string& workflow_id, const json::array& events) {
+  const auto& run = runs_[workflow_id];
+  int asked = 0;
+  int told = 0;
+  std::string end;
+  std::string outcome;
+  for (const auto& value : events) {
+    const auto& event = value.as_object();
+    const auto type = text_of(event, "event_type");
+    const auto& payload = event.at("payload").as_object();
+    if (type == "CooperativeCancellationRequested") {
+      ++asked;
+      if (!run.stop.empty() && text_of(payload, "workflow_command_id") != run.stop) {
+        auditor_.fail(absl::StrCat(workflow_id, " was asked to stop by another request"));
+      }
+    }
+    if (type == "CooperativeCancellationDelivered") ++told;
+    if (type == "WorkflowCompleted") end = "completed";
+    if (type != "WorkflowCancelled") continue;
+    end = "cancelled";
+    outcome = text_of(payload.at("cancellation_cleanup").as_object(), "outcome");
+  }
+  if (asked > 1 || told > 1 || told > asked) {
+    auditor_.fail(absl::StrCat(workflow_id, " was asked ", asked, " times and told ", told));
+  }
+  if (!run.stop.empty() && asked == 0) auditor_.fail(workflow_id + " lost the request to stop");
+  if (run.is_delivered && told == 0)
+    auditor_.fail(workflow_id + " forgot that it was told to stop");
+  if (asked == 0 && end == "cancelled") auditor_.fail(workflow_id + " was cancelled by nobody");
+  if (told == 1 && end != "cancelled") auditor_.fail(workflow_id + " was told to stop and did not");
+  if (outcome == "completed" && told != 1) {
+    auditor_.fail(workflow_id + " is cancelled, in time, and was never told");
+  }
+  if (told == 1) probes_->hit(Probe::kDurableStopDelivered);
+  if (outcome == "deadline_expired") probes_->hit(Probe::kDurableStopExpired);
+}
+
 void DurablePromises::settle(const std::string& workflow_id, const json::array& events) {
   const auto& run = runs_[workflow_id];
   absl::btree_map<std::string, int> signals;
@@ -65,11 +115,14 @@ void DurablePromises::settle(const std::string& workflow_id, const json::array& 
     if (ends > 0) return auditor_.fail(absl::StrCat(workflow_id, " goes on after its end"));
     if (type == "SignalReceived") ++signals[text_of(fields, "signal_name")];
     if (type == "ActivityCompleted") ++activities[text_of(fields, "activity_execution_id")];
-    // Only a schedule stops its runs.
+    // Only a schedule terminates its runs.
     const bool is_scheduled = workflow_id.starts_with("schedule:");
-    const bool is_stopped = type == "WorkflowCancelled" || type == "WorkflowTerminated";
-    if (type == "WorkflowCompleted" || (is_scheduled && is_stopped)) ++ends;
+    if (type == "WorkflowCompleted" || type == "WorkflowCancelled" ||
+        (is_scheduled && type == "WorkflowTerminated")) {
+      ++ends;
+    }
   }
+  settle_stop(workflow_id, events);
   if (ends != 1) auditor_.fail(absl::StrCat(workflow_id, " has ended ", ends, " times"));
   for (const auto& [name, is_told] : run.signals) {
     if (signals[name] > 1) auditor_.fail(absl::StrCat(workflow_id, " got ", name, " twice"));

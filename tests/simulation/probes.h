@@ -92,6 +92,8 @@ enum class Probe : uint8_t {
   kSchedulePaused,
   kScheduleStopped,
   kScheduleBackfilled,
+  kDurableStopDelivered,
+  kDurableStopExpired,
   kCapFull,
   kCount,
 };
@@ -180,6 +182,8 @@ inline constexpr std::array<std::string_view, static_cast<size_t>(Probe::kCount)
     "schedule paused",
     "schedule stopped a run",
     "schedule backfilled",
+    "durable run told to stop",
+    "durable run stopped by its deadline",
     "cap full",
 };
 

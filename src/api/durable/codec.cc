@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "api/durable/avro.h"
+#include "api/durable/cancellation.h"
 #include "api/durable/json.h"
 #include "api/durable/priority.h"
 #include "base/assert.h"
@@ -88,6 +89,12 @@ std::string_view type_name(model::EventKind kind) {
       return "WorkflowOptionsUpdated";
     case model::ACTIVITY_CANCEL_REQUESTED:
       return "ActivityCancelRequested";
+    case model::CANCELLATION_REQUESTED:
+      return "CooperativeCancellationRequested";
+    case model::CANCELLATION_DELIVERED:
+      return "CooperativeCancellationDelivered";
+    case model::ACTIVITY_STOP_ACKNOWLEDGED:
+      return "ActivityCancellationAcknowledged";
     default:
       FL_ASSERT(false, "a Durable Workflow run has no such event");
       return "";
@@ -98,8 +105,6 @@ std::string_view type_name(const model::Event& event) {
   return event.kind() == model::MARKER_RECORDED ? event.command_recorded().name()
                                                 : type_name(event.kind());
 }
-
-std::string event_name(int64_t id) { return absl::StrCat("event-", id); }
 
 json::value seconds_or_null(DurationNs duration) {
   if (duration == 0) return nullptr;
@@ -238,6 +243,7 @@ void put_closed(const model::Event& event, Members* out) {
     return;
   }
   if (!event.door().empty()) return;
+  if (closed.has_cancellation()) return put_cleanup(event, out);
   out->put("reason", closed.reason());
   out->put("message", closed.reason());
 }
@@ -346,6 +352,11 @@ std::string payload_of(const model::Event& event) {
       put_step(event.command_recorded().step(), &out);
       out.raw(event.door());
       break;
+    case model::CANCELLATION_REQUESTED:
+    case model::CANCELLATION_DELIVERED:
+    case model::ACTIVITY_STOP_ACKNOWLEDGED:
+      put_cancellation(event, &out);
+      break;
     case model::UPDATE_ACCEPTED:
     case model::UPDATE_APPLIED:
     case model::UPDATE_COMPLETED:
@@ -378,17 +389,24 @@ json::object parsed_payload(std::string_view framed, std::string* type = nullptr
   return payload != nullptr && payload->is_object() ? payload->as_object() : json::object();
 }
 
+// The client's command that an event tells of, where the API has it.
+std::string command_of(const model::Event& event) {
+  const std::string id = event.has_cancellation()
+                             ? event.cancellation().context().lineage().rbegin()->request_id()
+                             : event.workflow_closed().cancellation().request_id();
+  return id.empty() ? "null" : json::serialize(json::value(id));
+}
+
 }  // namespace
 
 void DurableCodec::append_event(const model::Event& event, std::string* history) const {
   const std::string time = format_time(event.time_ns());
   const std::string_view type = type_name(event);
-  const std::string text =
-      absl::StrCat(R"({"id":")", event_name(event.id()), R"(","sequence":)", event.id(),
-                   R"(,"event_type":")", absl::string_view(type.data(), type.size()),
-                   R"(","recorded_at":")", time, R"(","timestamp":")", time,
-                   R"(","workflow_task_id":null,"workflow_command_id":null,"payload":{)",
-                   payload_of(event), "}}");
+  const std::string text = absl::StrCat(
+      R"({"id":")", event_name(event.id()), R"(","sequence":)", event.id(), R"(,"event_type":")",
+      absl::string_view(type.data(), type.size()), R"(","recorded_at":")", time,
+      R"(","timestamp":")", time, R"(","workflow_task_id":null,"workflow_command_id":)",
+      command_of(event), R"(,"payload":{)", payload_of(event), "}}");
   wire::Writer(history).bytes(1, text);
 }
 

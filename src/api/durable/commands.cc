@@ -202,6 +202,23 @@ class CommandReader {
     return !fault.has_value() || refuse(fault->field, fault->text);
   }
 
+  bool cancellation_policy(model::CancellationPolicy* policy, Members* fields) {
+    const auto* given = member(command_, "cancellation_policy");
+    if (given == nullptr) return true;
+    const std::string name = text_of(command_, "cancellation_policy");
+    if (name == "try_cancel") {
+      *policy = model::CANCELLATION_TRY;
+    } else if (name == "wait_cancellation_completed") {
+      *policy = model::CANCELLATION_WAIT;
+    } else if (name == "abandon") {
+      *policy = model::CANCELLATION_ABANDON;
+    } else {
+      return refuse("cancellation_policy", absl::StrCat("there is no policy ", name));
+    }
+    fields->put("cancellation_policy", *given);
+    return true;
+  }
+
   bool schedule_activity() {
     model::Event draft;
     draft.set_kind(model::ACTIVITY_SCHEDULED);
@@ -246,9 +263,9 @@ class CommandReader {
     fields.put("activity_execution_id", activity->activity_id());
     fields.put("activity_type", type);
     fields.put("activity_class", type);
-    if (const auto* policy = member(command_, "cancellation_policy")) {
-      fields.put("cancellation_policy", *policy);
-    }
+    model::CancellationPolicy cancellation = model::CANCELLATION_UNSPECIFIED;
+    if (!cancellation_policy(&cancellation, &fields)) return false;
+    activity->set_cancellation_policy(cancellation);
     if (!group(activity->mutable_step(), &fields)) return false;
     activity->mutable_step()->set_fields(fields.take());
     Members door;
@@ -302,8 +319,10 @@ class CommandReader {
       child->set_parent_close_policy(model::PARENT_CLOSE_ABANDON);
     } else if (policy == "terminate") {
       child->set_parent_close_policy(model::PARENT_CLOSE_TERMINATE);
-    } else if (policy == "request_cancel" || policy == "request_cancellation") {
+    } else if (policy == "request_cancel") {
       child->set_parent_close_policy(model::PARENT_CLOSE_REQUEST_CANCEL);
+    } else if (policy == "request_cancellation") {
+      child->set_parent_close_policy(model::PARENT_CLOSE_ASK_TO_STOP);
     } else {
       return refuse("parent_close_policy", absl::StrCat("there is no policy ", policy));
     }
@@ -325,9 +344,9 @@ class CommandReader {
     }
     Members fields;
     fields.put("parent_close_policy", policy);
-    if (const auto* cancellation = member(command_, "cancellation_policy")) {
-      fields.put("cancellation_policy", *cancellation);
-    }
+    model::CancellationPolicy cancellation = model::CANCELLATION_UNSPECIFIED;
+    if (!cancellation_policy(&cancellation, &fields)) return false;
+    child->set_cancellation_policy(cancellation);
     if (!group(child->mutable_step(), &fields)) return false;
     child->mutable_step()->set_fields(fields.take());
     Members start;
@@ -548,7 +567,13 @@ class CommandReader {
     failure->set_type(text_of(command_, "exception_type"));
     failure->set_non_retryable(is_true(command_, "non_retryable"));
     failure->set_message(message);
-    draft.set_door(failure_members(command_, "application"));
+    Members door;
+    door.raw(failure_members(command_, "application"));
+    // Where the workflow could go on from.
+    for (const char* name : {"failed_step_sequence", "failed_activity_execution_id"}) {
+      if (const auto* given = member(command_, name)) door.put(name, *given);
+    }
+    draft.set_door(door.take());
     drafts_.push_back(std::move(draft));
     return true;
   }

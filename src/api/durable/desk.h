@@ -56,6 +56,7 @@ struct PollReceipt {
   std::string task;  // its name, once one was
   std::string body;  // members of the answer
   TimeNs expires = 0;
+  TimeNs hold_until = 0;  // while it waits
 };
 
 // A task that a worker has, as far as this process knows: receipts and deregistration need it.
@@ -112,6 +113,13 @@ struct Validation {
   std::string receipt;  // of the poll that took it, if that can be repeated
   TimeNs deadline = 0;
 };
+
+// What a worker registers with that can tell its code to stop.
+inline constexpr char kCooperates[] = "cooperative_cancellation";
+bool cooperates(const Worker& worker);
+
+// Refuses as the command would have been accepted, for the tools that read the block.
+void refuse_command(Call& call, const absl::Status& status);
 
 // What this server can do for workers.
 json::object server_capabilities(const Options& options);
@@ -186,6 +194,9 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void stop(CallPtr call, model::EventKind kind);
   void repair(CallPtr call);
   void archive(CallPtr call);
+  void request_cancellation(CallPtr call);
+  void redrive(CallPtr call);
+  void append_message(CallPtr call);
   void query(CallPtr call);
 
   // Activities without workflow code.
@@ -227,6 +238,8 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void renew_activity(CallPtr call) { observe_activity(std::move(call), true); }
   void activity_status(CallPtr call) { observe_activity(std::move(call), false); }
   void observe_activity(CallPtr call, bool renews);
+  void deliver_cancellation(CallPtr call);
+  void acknowledge_stop(CallPtr call);
   void complete_query(CallPtr call);
   void fail_query(CallPtr call);
   void query_status(CallPtr call);
@@ -265,6 +278,10 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
 
   // Helpers of the handlers.
   void poll(CallPtr call, model::TaskKind kind);
+  void await_task(const std::string& receipt, model::TaskKind kind);
+  bool can_stop(const std::string& worker_key) const;
+  void pass_on(const std::string& receipt, const shard::WorkflowTask& task);
+  void answer_stopped(CallPtr call, shard::TaskToken token, json::object answer);
   const Worker* polling_worker(Call& call);
   void hand_out(const std::string& receipt, const shard::WorkflowTask& task);
   void hand_out(const std::string& receipt, const shard::ActivityTask& task);

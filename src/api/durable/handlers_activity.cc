@@ -82,19 +82,28 @@ json::object claim_of(const Call& call, const shard::TaskToken& token) {
           {"reason", nullptr}};
 }
 
-bool is_closed(const absl::Status& status) {
+// The run is closed, or was asked to stop and has stopped waiting for this attempt.
+bool is_stopped(const absl::Status& status) {
   const auto detail = error_detail(status);
-  return detail.kind == ErrorKind::kLeaseRefused && detail.fields[0] == "run_closed";
+  return detail.kind == ErrorKind::kLeaseRefused &&
+         (detail.fields[0] == "run_closed" || detail.fields[0] == "attempt_stopped");
 }
 
-// The run is closed: that is an answer, and what the worker does next is its matter.
-void answer_stopped(Call& call, json::object answer, const absl::Status& status) {
-  add_stop(error_detail(status), &answer);
-  json::value reason = answer.at("stop_reason");
-  answer["reason"] = std::move(reason);
+// That is an answer, and what the worker does next is its matter.
+json::object stopped_answer(json::object answer, const absl::Status& status) {
+  const auto detail = error_detail(status);
+  if (detail.fields[0] == "run_closed") {
+    add_stop(detail, &answer);
+    json::value reason = answer.at("stop_reason");
+    answer["reason"] = std::move(reason);
+  } else {
+    answer["cancel_requested"] = true;
+    answer["can_continue"] = false;
+    answer["reason"] = "cancel_requested";
+  }
   answer["lease_expires_at"] = nullptr;
   answer["last_heartbeat_at"] = nullptr;
-  call.answer(200, std::move(answer));
+  return answer;
 }
 
 }  // namespace
@@ -119,8 +128,8 @@ void Door::Impl::heartbeat_activity(CallPtr call) {
       here<shard::HeartbeatResult>(
           [this, call, token = *token](absl::StatusOr<shard::HeartbeatResult> beat) {
             auto answer = claim_of(*call, token);
-            if (is_closed(beat.status())) {
-              return answer_stopped(*call, std::move(answer), beat.status());
+            if (is_stopped(beat.status())) {
+              return call->answer(200, stopped_answer(std::move(answer), beat.status()));
             }
             if (!beat.ok()) return refuse_task(*call, beat.status());
             note_lease(call->arg(0), beat->lease_end_ns);
@@ -141,8 +150,8 @@ void Door::Impl::observe_activity(CallPtr call, bool renews) {
                                                        absl::StatusOr<shard::ActivityClaim> claim) {
         auto answer = claim_of(*call, token);
         answer["server_time"] = format_time(now());
-        if (!renews && is_closed(claim.status())) {
-          return answer_stopped(*call, std::move(answer), claim.status());
+        if (!renews && is_stopped(claim.status())) {
+          return answer_stopped(call, token, stopped_answer(std::move(answer), claim.status()));
         }
         if (!claim.ok()) return refuse_task(*call, claim.status());
         const auto& activity = claim->activity;

@@ -4,6 +4,7 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "api/durable/avro.h"
 #include "api/durable/desk.h"
 #include "api/durable/payloads.h"
 #include "base/error.h"
@@ -34,7 +35,8 @@ bool check_request_id(Call& call) {
   return false;
 }
 
-// Refuses as the command would have been accepted, for the tools that read the block.
+}  // namespace
+
 void refuse_command(Call& call, const absl::Status& status) {
   const auto detail = error_detail(status);
   if (detail.kind != ErrorKind::kLeaseRefused) {
@@ -71,6 +73,8 @@ void refuse_command(Call& call, const absl::Status& status) {
   }
   call.refuse(409, reason, message, std::move(extra));
 }
+
+namespace {
 
 std::string intent_of(const Call& call, const std::string& input) {
   return absl::StrCat(std::string(call.operation.name), " ", call.args.back(), " ",
@@ -120,6 +124,72 @@ void Door::Impl::signal(CallPtr call) {
                           call->answer(202, std::move(body));
                         }));
   });
+}
+
+namespace {
+
+// DO NOT CHANGE: workflow code knows messages of streams by these names, and they are in events.
+constexpr char kStreamSignal[] = "__durable_workflow_message_stream";
+constexpr char kStreamSchema[] = "durable-workflow.v2.message-stream.message";
+
+bool is_stream_name(std::string_view name) {
+  return !name.empty() && name.size() <= 128 && std::all_of(name.begin(), name.end(), [](char c) {
+    return absl::ascii_isalnum(static_cast<unsigned char>(c)) || c == '.' || c == '_' || c == ':' ||
+           c == '-';
+  });
+}
+
+// The signal that a message is to its workflow. Positions go up, but not by one.
+std::string message_door(const std::string& workflow_id, const std::string& stream,
+                         const std::string& message_id, const std::string& blob, int64_t position) {
+  const json::value message{{"schema", kStreamSchema},
+                            {"stream_name", stream},
+                            {"message_id", message_id},
+                            {"position", position},
+                            {"payload_envelope", {{"codec", "avro"}, {"blob", blob}}}};
+  Members door;
+  door.put("signal_name", kStreamSignal);
+  door.put("workflow_instance_id", workflow_id);
+  door.put("payload_codec", "avro");
+  door.put_raw("arguments", envelope_text(*to_blob(json::array{message})));
+  return door.take();
+}
+
+}  // namespace
+
+// A message of a stream is a signal that the SDK deals with by itself.
+void Door::Impl::append_message(CallPtr call) {
+  const std::string stream = call->args.back();
+  const std::string message_id = text_of(call->body, "message_id");
+  if (!is_stream_name(stream)) {
+    return call->invalid("stream_name", "stream_name must be 1 to 128 letters, digits or . _ : -");
+  }
+  if (message_id.empty() || message_id.size() > 200) {
+    return call->invalid("message_id", "message_id must be 1 to 200 bytes");
+  }
+  const auto input = payload_text(member(call->body, "input"), true);
+  if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
+  const std::string envelope = input->empty() ? envelope_text(*to_blob(json::array{})) : *input;
+  const std::string blob = text_of(parse_json(envelope)->as_object(), "blob");
+  shard::SignalRun request;
+  request.run = run_of(*call, kWithRunAndName);
+  request.request_id = absl::StrCat("message-stream ", stream, " ", message_id);
+  request.intent = intent_of(*call, envelope);
+  request.name = kStreamSignal;
+  request.limits = options_.run_limits;
+  request.make_door = [id = request.run.workflow_id, stream, message_id, blob](int64_t position) {
+    return message_door(id, stream, message_id, blob, position);
+  };
+  durable_.signal_run(
+      std::move(request),
+      here<shard::Receipt>([call, stream, message_id](absl::StatusOr<shard::Receipt> receipt) {
+        if (!receipt.ok()) return refuse_command(*call, receipt.status());
+        auto body = receipt_body(*call, *receipt, "message_appended");
+        body["stream_name"] = stream;
+        body["message_id"] = message_id;
+        body["position"] = receipt->sequence;
+        call->answer(202, std::move(body));
+      }));
 }
 
 void Door::Impl::update(CallPtr call) {

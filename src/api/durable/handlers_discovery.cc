@@ -9,6 +9,7 @@ json::object server_capabilities(const Options& options) {
       {"query_tasks", true},
       {"query_task_authority", true},
       {"activity_lease_renewal", true},
+      {"cooperative_cancellation", true},
       {"long_poll_timeout", options.poll_timeout / kSecond},
       {"history_page_size_default", options.history_page_default},
       {"history_page_size_max", options.history_page_max},

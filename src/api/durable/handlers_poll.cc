@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "api/durable/cancellation.h"
 #include "api/durable/codec.h"
 #include "api/durable/desk.h"
 #include "api/durable/priority.h"
@@ -139,17 +140,24 @@ void Door::Impl::poll(CallPtr call, model::TaskKind kind) {
       serve_validation(call, worker_key(*call, worker->id), *worker, key)) {
     return;
   }
-  shard::PollRequest request;
-  request.ns = call->ns_num();
-  request.kind = kind;
-  request.queue.set_name(engine_queue(worker->queue));
-  request.identity = worker->id;
   const auto timeout = integer_of(call->body, "timeout_seconds");
-  request.hold_until = now() + (timeout.has_value() ? *timeout * kSecond : options_.poll_timeout);
   auto& receipt = receipts_[key];
   receipt.worker = worker_key(*call, worker->id);
   receipt.call = call;
-  if (is_workflow) {
+  receipt.hold_until = now() + (timeout.has_value() ? *timeout * kSecond : options_.poll_timeout);
+  await_task(key, kind);
+}
+
+void Door::Impl::await_task(const std::string& key, model::TaskKind kind) {
+  auto& receipt = receipts_.at(key);
+  const auto& call = *receipt.call;
+  shard::PollRequest request;
+  request.ns = call.ns_num();
+  request.kind = kind;
+  request.queue.set_name(engine_queue(text_of(call.body, "task_queue")));
+  request.identity = text_of(call.body, "worker_id");
+  request.hold_until = receipt.hold_until;
+  if (kind == model::WORKFLOW_TASK) {
     receipt.poll = engine_.poll_workflow_task(
         std::move(request),
         here<shard::WorkflowTask>([this, key](absl::StatusOr<shard::WorkflowTask> task) {
@@ -180,6 +188,8 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
   if (found == receipts_.end() || found->second.call == nullptr) {
     return engine_.return_workflow_task(task.token);
   }
+  const bool is_asked = task.cancellation.has_context();
+  if (is_asked && !can_stop(found->second.worker)) return pass_on(receipt, task);
   const auto& call = *found->second.call;
   const auto& token = task.token;
   const int64_t page_size =
@@ -209,6 +219,11 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
                    {"history_budget", history_budget(task, options_)}};
   if (const auto* input = member(started, "input")) out["arguments"] = *input;
   if (events.count < total) out["next_history_page_token"] = page_token(events.count, total + 1);
+  if (is_asked) out["cancellation_request"] = cancellation_request(task.cancellation);
+  if (is_asked && task.cancellation.delivered_id() == 0 && task.message.id().empty()) {
+    out["resume_source_kind"] = "cancellation_request";
+    out["resume_source_id"] = history::cancellation_request_id(task.cancellation);
+  }
   if (!task.message.id().empty() && task.message.is_update()) {
     out["workflow_update_id"] = task.message.id();
     out["workflow_wait_kind"] = "update";
@@ -359,30 +374,31 @@ void Door::Impl::task_history(CallPtr call) {
                options_.history_page_max);
   if (page_size < 1) return call->invalid("history_page_size", "history_page_size is at least 1");
   // Reading on is a sign of life.
-  durable_.renew_task(*token, here<shard::TaskLease>([this, call, token = *token, last, page_size](
-                                                         absl::StatusOr<shard::TaskLease> lease) {
-    if (!lease.ok()) return refuse_task(*call, lease.status());
-    shard::HistoryRequest request;
-    request.run = token.run();
-    request.from_event = last + 1;
-    request.max_batches = static_cast<int>(page_size);
-    engine_.read_history(
-        std::move(request),
-        here<shard::HistoryPage>([call, last, page_size, token, end = lease->history_end](
-                                     absl::StatusOr<shard::HistoryPage> page) {
-          if (!page.ok()) return call->refuse(page.status());
-          const auto events = join_events(page->history, std::min(page_size, end - 1 - last));
-          json::object answer{{"task_id", call->arg(0)},
-                              {"workflow_task_attempt", token.attempt},
-                              {"total_history_events", end - 1},
-                              {"next_history_page_token", nullptr}};
-          if (events.count > 0 && last + events.count + 1 < end) {
-            answer["next_history_page_token"] = page_token(last + events.count, end);
-          }
-          call->answer(200, std::move(answer),
-                       absl::StrCat("\"history_events\":[", events.joined, "]"));
-        }));
-  }));
+  durable_.renew_task(
+      {*token}, here<shard::TaskLease>([this, call, token = *token, last,
+                                        page_size](absl::StatusOr<shard::TaskLease> lease) {
+        if (!lease.ok()) return refuse_task(*call, lease.status());
+        shard::HistoryRequest request;
+        request.run = token.run();
+        request.from_event = last + 1;
+        request.max_batches = static_cast<int>(page_size);
+        engine_.read_history(
+            std::move(request),
+            here<shard::HistoryPage>([call, last, page_size, token, end = lease->history_end](
+                                         absl::StatusOr<shard::HistoryPage> page) {
+              if (!page.ok()) return call->refuse(page.status());
+              const auto events = join_events(page->history, std::min(page_size, end - 1 - last));
+              json::object answer{{"task_id", call->arg(0)},
+                                  {"workflow_task_attempt", token.attempt},
+                                  {"total_history_events", end - 1},
+                                  {"next_history_page_token", nullptr}};
+              if (events.count > 0 && last + events.count + 1 < end) {
+                answer["next_history_page_token"] = page_token(last + events.count, end);
+              }
+              call->answer(200, std::move(answer),
+                           absl::StrCat("\"history_events\":[", events.joined, "]"));
+            }));
+      }));
 }
 
 }  // namespace fairlead::durable

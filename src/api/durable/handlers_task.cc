@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "api/durable/cancellation.h"
 #include "api/durable/commands.h"
 #include "api/durable/desk.h"
 #include "api/durable/payloads.h"
@@ -237,19 +238,25 @@ void Door::Impl::fail_task(CallPtr call) {
 void Door::Impl::heartbeat_task(CallPtr call) {
   auto token = leased_token(*call, 'w');
   if (!token.has_value()) return;
+  const bool can_be_told = can_stop(worker_key(*call, token->owner));
   durable_.renew_task(
-      *token, here<shard::TaskLease>([this, call, owner = token->owner, attempt = token->attempt](
-                                         absl::StatusOr<shard::TaskLease> lease) {
+      {*token, can_be_told},
+      here<shard::TaskLease>([this, call, owner = token->owner, attempt = token->attempt,
+                              can_be_told](absl::StatusOr<shard::TaskLease> lease) {
         if (!lease.ok()) return refuse_task(*call, lease.status());
         note_lease(call->arg(0), lease->expires_ns);
-        call->answer(200, {{"task_id", call->arg(0)},
-                           {"lease_owner", owner},
-                           {"workflow_task_attempt", attempt},
-                           {"renewed", true},
-                           {"lease_expires_at", format_time(lease->expires_ns)},
-                           {"run_status", "running"},
-                           {"task_status", "leased"},
-                           {"reason", nullptr}});
+        json::object answer{{"task_id", call->arg(0)},
+                            {"lease_owner", owner},
+                            {"workflow_task_attempt", attempt},
+                            {"renewed", true},
+                            {"lease_expires_at", format_time(lease->expires_ns)},
+                            {"run_status", "running"},
+                            {"task_status", "leased"},
+                            {"reason", nullptr}};
+        if (can_be_told && lease->cancellation.has_context()) {
+          answer["cancellation_request"] = cancellation_request(lease->cancellation);
+        }
+        call->answer(200, std::move(answer));
       }));
 }
 

@@ -155,6 +155,38 @@ constexpr char kRuns[] = R"json({
   "properties": {"command_sequence": {"type": "integer", "minimum": 1},
                  "command_status": {"const": "accepted"},
                  "outcome": {"enum": ["signal_received", "cancelled", "terminated"]}}},
+"CancellationRequest": {
+  "type": "object",
+  "properties": {"reason": {"type": ["string", "null"], "maxLength": 1000},
+                 "cleanup_timeout_seconds": {"type": ["integer", "null"], "minimum": 1, "maximum": 3600}}},
+"AskedToStop": {
+  "type": "object",
+  "required": ["request_id", "requested_at", "cleanup_deadline_at", "delivery_sequence",
+               "history_refresh_page_token"],
+  "properties": {"request_id": {"type": "string", "minLength": 1},
+                 "requested_at": {"$ref": "#/components/schemas/Time"},
+                 "cleanup_deadline_at": {"$ref": "#/components/schemas/Time"},
+                 "delivery_sequence": {"type": ["integer", "null"]}}},
+"CancellationAccepted": {
+  "type": "object",
+  "required": ["workflow_id", "run_id", "accepted", "duplicate", "run_status", "outcome",
+               "cancellation_request", "reason"],
+  "properties": {"accepted": {"const": true}, "duplicate": {"type": "boolean"},
+                 "outcome": {"const": "cancellation_requested"},
+                 "cancellation_request": {"$ref": "#/components/schemas/AskedToStop"}}},
+"StreamMessage": {
+  "type": "object", "required": ["message_id"],
+  "properties": {"message_id": {"type": "string", "minLength": 1, "maxLength": 200},
+                 "input": {"$ref": "#/components/schemas/Arguments"}}},
+"MessageAppended": {
+  "type": "object",
+  "required": ["workflow_id", "run_id", "stream_name", "message_id", "position", "outcome", "command_id"],
+  "properties": {"outcome": {"const": "message_appended"}, "position": {"type": "integer", "minimum": 1}}},
+"Redrive": {"type": "object", "properties": {"request_id": {"type": "string", "maxLength": 255}}},
+"Redriven": {
+  "type": "object",
+  "required": ["workflow_id", "run_id", "redriven_from_run_id", "command_status", "outcome", "duplicate"],
+  "properties": {"outcome": {"const": "redriven"}, "duplicate": {"type": "boolean"}}},
 "Archived": {
   "type": "object", "required": ["workflow_id", "run_id", "command_status", "outcome", "archived_at", "reason"],
   "properties": {"outcome": {"enum": ["archived", "archive_not_needed"]},

@@ -76,6 +76,7 @@ const char kWorkerSchemas[] = R"json({
                     "arguments": {"$ref": "#/components/schemas/PayloadOrNull"},
                     "history_events": {"type": "array", "items": {"$ref": "#/components/schemas/Event"}},
                     "next_history_page_token": {"type": ["string", "null"]},
+                    "cancellation_request": {"$ref": "#/components/schemas/AskedToStop"},
                     "lease_expires_at": {"$ref": "#/components/schemas/Time"}}}]}}},
 "ActivityTaskPolled": {
   "type": "object", "required": ["task", "poll_status"],
@@ -150,7 +151,34 @@ const char kWorkerSchemas[] = R"json({
 "TaskRenewed": {
   "type": "object",
   "required": ["task_id", "lease_owner", "workflow_task_attempt", "renewed", "lease_expires_at"],
-  "properties": {"renewed": {"const": true}, "lease_expires_at": {"$ref": "#/components/schemas/Time"}}},
+  "properties": {"renewed": {"const": true}, "lease_expires_at": {"$ref": "#/components/schemas/Time"},
+                 "cancellation_request": {"$ref": "#/components/schemas/AskedToStop"}}},
+"CancellationDelivery": {"allOf": [{"$ref": "#/components/schemas/Lease"}, {
+  "type": "object", "required": ["request_id", "sequence", "call_kind"],
+  "properties": {
+    "request_id": {"$ref": "#/components/schemas/Text"},
+    "sequence": {"type": "integer", "minimum": 1},
+    "call_kind": {"enum": ["activity", "local_activity", "timer", "condition", "child", "parallel",
+                           "selection_handle"]},
+    "sequence_span": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000},
+    "operation_sequence": {"type": ["integer", "null"], "minimum": 1},
+    "operation_sequence_span": {"type": ["integer", "null"], "minimum": 1, "maximum": 1000}}}]},
+"CancellationDelivered": {
+  "type": "object",
+  "required": ["delivered", "task_id", "workflow_run_id", "request_id", "sequence", "call_kind",
+               "sequence_span", "operation_sequence", "operation_sequence_span", "claim_released", "reason"],
+  "properties": {"delivered": {"type": "boolean"}, "claim_released": {"type": "boolean"},
+                 "reason": {"enum": ["cancellation_waiting_for_activity", "cancellation_waiting_for_child",
+                                     null]}}},
+"StopAcknowledgement": {"allOf": [{"$ref": "#/components/schemas/Attempt"}, {
+  "type": "object", "required": ["request_id"],
+  "properties": {"request_id": {"$ref": "#/components/schemas/Text"}}}]},
+"StopAcknowledged": {
+  "type": "object",
+  "required": ["task_id", "activity_attempt_id", "lease_owner", "request_id", "acknowledged", "duplicate",
+               "heartbeat_recorded", "history_event_id", "reason"],
+  "properties": {"acknowledged": {"const": true}, "duplicate": {"type": "boolean"},
+                 "heartbeat_recorded": {"const": false}}},
 "Attempt": {
   "type": "object", "required": ["lease_owner", "activity_attempt_id"],
   "properties": {"lease_owner": {"$ref": "#/components/schemas/Text"},
@@ -177,6 +205,11 @@ const char kWorkerSchemas[] = R"json({
   "type": "object", "required": ["workflow_task_id", "workflow_instance_id", "workflow_run_id",
                                  "attempt_number", "server_time"],
   "properties": {"heartbeat_recorded": {"const": false},
+                 "cancellation_acknowledgement": {
+                   "type": "object",
+                   "required": ["request_id", "root_request_id", "cleanup_deadline_at",
+                                "cancellation_history_event_id", "callback_state"],
+                   "properties": {"callback_state": {"enum": ["unknown", "stopped"]}}},
                  "server_time": {"$ref": "#/components/schemas/Time"}}}]},
 "ActivityRenewed": {"allOf": [{"$ref": "#/components/schemas/ActivityObserved"}, {
   "type": "object", "required": ["lease_renewed", "activity_execution_id"],

@@ -23,6 +23,10 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
       "200 UpdateResult, 202 UpdateResult, 409, 422 UpdateRefused, 429, 504"};
   static const RouteDoc kCancelDoc = {"Close a run as cancelled, at once", "Stop",
                                       "200 CommandReceipt, 409, 422"};
+  static const Operation kAskToStop = {"request_cancellation", ""};
+  static const RouteDoc kAskToStopDoc = {
+      "Ask a run to stop: it may clean up for a while", "CancellationRequest",
+      "200 CancellationAccepted, 202 CancellationAccepted, 409, 422"};
   static const RouteDoc kTerminateDoc = {"Close a run as terminated, at once", "Stop",
                                          "200 CommandReceipt, 409, 422"};
   static const std::vector<Route> kRoutes = [] {
@@ -155,6 +159,26 @@ const std::vector<Door::Impl::Route>& Door::Impl::routes() {
          {"repair", ""},
          {"Let workers try a blocked run again", "Nothing", "200 Repaired, 409"}},
 
+        {"POST", "workflows/{workflow_id}/request-cancellation", kControl, "oa",
+         &Impl::request_cancellation, kAskToStop, kAskToStopDoc},
+        {"POST", "workflows/{workflow_id}/runs/{run_id}/request-cancellation", kControl, "oa",
+         &Impl::request_cancellation, kAskToStop, kAskToStopDoc},
+        {"POST",
+         "workflows/{workflow_id}/message-streams/{stream_name}/messages",
+         kControl,
+         "oa",
+         &Impl::append_message,
+         {"append_message", "stream_name"},
+         {"Append a message to a stream that workflow code reads", "StreamMessage",
+          "202 MessageAppended, 409, 422, 429"}},
+        {"POST",
+         "workflows/{workflow_id}/runs/{run_id}/redrive",
+         kControl,
+         "oa",
+         &Impl::redrive,
+         {"redrive", ""},
+         {"Go on with a failed run, from the step that failed", "Redrive",
+          "200 Redriven, 409, 422"}},
         {"POST",
          "workflows/{workflow_id}/archive",
          kControl,

@@ -12,11 +12,6 @@ void Door::Impl::add_not_built(std::vector<Route>* routes) {
     std::string_view summary;
   };
   static constexpr NotBuilt kNotBuilt[] = {
-      {"POST", "workflows/{workflow_id}/request-cancellation", "Ask a workflow to stop"},
-      {"POST", "workflows/{workflow_id}/runs/{run_id}/request-cancellation", "Ask a run to stop"},
-      {"POST", "workflows/{workflow_id}/runs/{run_id}/redrive", "Run a failed run again"},
-      {"POST", "workflows/{workflow_id}/message-streams/{stream_name}/messages",
-       "Append to a message stream"},
       {"GET", "workflows/{workflow_id}/runs/{run_id}/streams", "List the streams of a run"},
       {"GET", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}", "Describe a stream"},
       {"GET", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}/items", "Read a stream"},
@@ -36,15 +31,12 @@ void Door::Impl::add_not_built(std::vector<Route>* routes) {
       {"POST", "worker/sessions", "Open a worker session"},
       {"POST", "worker/sessions/{session_id}/heartbeat", "Keep a worker session"},
       {"DELETE", "worker/sessions/{session_id}", "Close a worker session"},
-      {"POST", "worker/workflow-tasks/{task_id}/deliver-cancellation", "Deliver a request to stop"},
       {"POST", "worker/workflow-tasks/{task_id}/cancellation-scopes/{phase}",
        "Open or end a cancellation scope"},
       {"POST", "worker/workflow-tasks/{task_id}/local-activities/{operation}",
        "Prepare a local activity"},
       {"POST", "worker/workflow-tasks/{task_id}/local-activities/{attempt_id}/{operation}",
        "Go on with a local activity"},
-      {"POST", "worker/activity-tasks/{task_id}/acknowledge-cancellation",
-       "Say that an activity has stopped"},
   };
   for (const auto& each : kNotBuilt) {
     const bool is_worker = each.path.starts_with("worker/");
