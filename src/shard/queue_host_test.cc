@@ -26,7 +26,7 @@ class QueueHostTest : public testing::Test {
   // A task that finds nobody waits; gives whether somebody took it at once.
   bool bring(const model::Priority& priority) {
     store::WriteBatch batch;
-    auto offered = host.offer(kMails, priority, std::nullopt, &batch);
+    auto offered = host.offer(kMails, priority, std::nullopt, {&batch});
     if (offered.poll != nullptr) return true;
     queue::Task task;
     task.created_ns = clock.time;
@@ -43,7 +43,7 @@ class QueueHostTest : public testing::Test {
   // Who gets a task that comes now.
   uint64_t taker() {
     store::WriteBatch batch;
-    const auto offered = host.offer(kMails, level(3), std::nullopt, &batch);
+    const auto offered = host.offer(kMails, level(3), std::nullopt, {&batch});
     return offered.poll == nullptr ? 0 : offered.poll->number;
   }
   void poll() {
