@@ -350,7 +350,7 @@ void TaskQueue::started(const Place& place, TimeNs now) {
   --line.picks;
   keep_bound(line);
   commit_turn(picked.turn);
-  owner.domain.commit(picked.line);
+  if (picked.is_charged) owner.domain.commit(picked.line);
   count_dispatch(picked.level, owner.lines[picked.line].key, now);
   leave_epoch(picked.level, place.seq.value());
   retire(picked.level, picked.line);
@@ -424,17 +424,19 @@ bool TaskQueue::may_hand_over(uint32_t number, const std::string& key, TimeNs no
   for (uint32_t above = 1; above <= number; ++above) {
     if (level(above).domain.actives() > 0) return false;
   }
+  if (is_key_draining(key)) return false;
   const uint32_t found = find_key(key);
-  if (const auto rule = rules_.keys().find(key);
-      rule != rules_.keys().end() && rule->second.drain_below() != 0) {
-    return false;
-  }
   if (found != kNone) return keys_[found].holds == 0 && conforms(keys_[found], now);
   if (key_clock_.is_frozen() || !may_begin(key)) return false;
   const auto rule = rules_.keys().find(key);
   const bool is_stopped = rule != rules_.keys().end() && rule->second.has_per_second() &&
                           !(rule->second.per_second() > 1e-9);
   return !is_stopped;
+}
+
+bool TaskQueue::is_key_draining(const std::string& key) const {
+  const auto rule = rules_.keys().find(key);
+  return rule != rules_.keys().end() && rule->second.drain_below() != 0;
 }
 
 bool TaskQueue::hand_over_leaves_rows(uint32_t number) const {
@@ -450,6 +452,26 @@ void TaskQueue::hand_over(uint32_t number, const std::string& name, float weight
   if (level(number).domain.members() > 0) charge(number, name, weight, now);
   after_start(key, now);
   count_dispatch(number, key, now);
+}
+
+Place TaskQueue::claim(uint32_t number, const std::string& name, float weight, TimeNs now) {
+  const uint32_t key = get_key(name);
+  const Member member = get_line(number, key);
+  auto& owner = level(number);
+  Picked picked{number, member, {}};
+  picked.is_charged = owner.domain.members() > 0;
+  owner.added.count(now);
+  take_tokens(key, weight_of(keys_[key], weight), now, &picked);
+  ++owner.lines[member].picks;
+  if (picked.is_charged) {
+    owner.domain.charge(member, weight_of(keys_[key], weight));
+    settle_picked(number, member);
+  }
+  after_start(key, now);
+  const uint64_t seq = next_seq_++;
+  ++epoch_of(seq).tasks[number - 1];
+  picked_.emplace(seq, picked);
+  return {number, name, TaskSeq(seq)};
 }
 
 void TaskQueue::charge(uint32_t number, const std::string& name, float weight, TimeNs now) {

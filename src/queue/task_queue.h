@@ -102,6 +102,8 @@ class TaskQueue {
   bool may_hand_over(uint32_t level, const std::string& key, TimeNs now);
   // It does: its key pays as for any other start.
   void hand_over(uint32_t level, const std::string& key, float weight, TimeNs now);
+  // The same, as a pick: it is charged now and ends with `started`.
+  Place claim(uint32_t level, const std::string& key, float weight, TimeNs now);
   // Whether a hand-over leaves something to write.
   bool hand_over_leaves_rows(uint32_t level) const;
   // A task of this key goes out elsewhere, on a queue of one worker's own.
@@ -109,6 +111,8 @@ class TaskQueue {
   // Whether a task of this key that does not wait here may go to a worker: neither the queue nor
   // the key is paused or at its cap.
   bool may_run(const std::string& key) const;
+  // New tasks of this key are held; what waited when that was ordered goes out.
+  bool is_key_draining(const std::string& key) const;
   // A worker has a task of this key that did not go out here: it went out on a queue of its own, or
   // before this process began.
   void occupy(const std::string& key, TimeNs now);
@@ -141,6 +145,7 @@ class TaskQueue {
   int64_t size() const { return size_; }
   int64_t running() const { return running_; }
   size_t keys() const { return keys_.used(); }
+  bool has_key(const std::string& name) const { return find_key(name) != kNone; }
   // As many as are asked for, and more while older tasks wait in them.
   uint32_t levels() const { return static_cast<uint32_t>(levels_.size()); }
   size_t throttled_keys() const { return throttled_keys_.size() + timed_.size(); }
@@ -269,6 +274,7 @@ class TaskQueue {
     int64_t cost = 0;  // on the key clock
     double own_limit = 0;
     bool is_running = false;
+    bool is_charged = true;  // not if nobody waited who could be owed anything
     Turn turn = {};
   };
   struct Epoch {

@@ -34,6 +34,8 @@ struct KeyView {
   double lag = 0;          // in tasks, of its most urgent line
   uint8_t holds = 0;
   TimeNs throttled_until = 0;
+  // Not empty: tasks of it wait in this line, with those of other keys. `waiting` counts its own.
+  std::string shared_line;
 };
 
 // Why a waiting task has not been handed out.

@@ -38,7 +38,8 @@ TEST(Json, EveryFieldIsThereAndNumbersAreNumbers) {
     "own-rate"
   ],
   "throttled_for": null,
-  "is_shared": false
+  "is_shared": false,
+  "shared_line": ""
 }
 )");
 }

@@ -239,6 +239,10 @@ std::string keys_text(const v1::ListKeysResponse& list) {
     if (key.has_throttled_for()) {
       absl::StrAppend(&held, " for ", text(key.throttled_for()));
     }
+    if (!key.shared_line().empty()) {
+      absl::StrAppend(&held, held.empty() ? "" : ", ", "in a shared line, ",
+                      printable(key.shared_line()));
+    }
     table.add({key_name(key.key()), absl::StrCat(key.waiting()),
                key.has_oldest_age() ? text(key.oldest_age()) : kNone, absl::StrCat(key.running()),
                absl::StrCat(key.weight()),

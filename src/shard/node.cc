@@ -73,6 +73,7 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.queue_exceptions = options_.queue_exceptions;
     world.desk = desk_.get();
     world.caller = parts_.caller;
+    world.observer = parts_.observer;
     shards_.push_back(std::make_unique<Shard>(
         ShardId(i), parts_.executors[i % parts_.executors.size()], world, Random(random.next())));
   }

@@ -42,6 +42,7 @@ class Node final : public Engine, public DurableEngine, public ScheduleEngine, p
     const history::Codec* durable_codec = nullptr;  // without it no such run can be started
     std::vector<Executor*> executors;               // shards are dealt out over them
     Caller* caller = nullptr;                       // without it no run can have callbacks
+    QueueObserver* observer = nullptr;
   };
   Node(NodeOptions options, Parts parts, Random random);
   ~Node() override;

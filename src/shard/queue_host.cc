@@ -13,8 +13,6 @@ constexpr DurationNs kStickyPollerFresh = 10 * kSecond;
 // Polls of a worker that said goodbye are sent home for this long.
 constexpr DurationNs kGoodbye = 30 * kSecond;
 constexpr DurationNs kQueueIdle = 5 * kMinute;
-// Without a poll for this long a queue has no worker.
-constexpr DurationNs kNoPoller = kMinute;
 // Whoever asks a workflow something while nobody polls is told so, after this long.
 constexpr DurationNs kPollerSeen = 20 * kSecond;
 // A limit that no worker has asked for lately is none.
@@ -89,140 +87,9 @@ bool QueueHost::is_live(const Line& line) const {
   return !line.polls.empty() || line.last_poll + kStickyPollerFresh > env_.clock->now();
 }
 
-// May a task of the queue, or of a sticky queue that belongs to it, go now?
-std::optional<Permit> QueueHost::admit(const QueueAddress& queue) {
-  const auto normal = queue.normal_queue();
-  auto& owner = line(normal);
-  if (owner.seat == nullptr) owner.seat = env_.desk->open(normal.name);
-  auto decision = env_.desk->admit(owner.seat.get());
-  if (auto* permit = std::get_if<Permit>(&decision)) {
-    owner.look_again_at = kNever;
-    owner.refused = PollEnd::kNothing;
-    return std::move(*permit);
-  }
-  const auto& refusal = std::get<admission::Refusal>(decision);
-  owner.look_again_at = refusal.look_again_at(env_.clock->now());
-  owner.refused = refusal.cause == admission::Refusal::Cause::kUnavailable ? PollEnd::kUnavailable
-                                                                           : PollEnd::kThrottled;
-  owner.is_refused = true;
-  line(queue).is_refused = true;
-  return std::nullopt;
-}
-
-std::optional<QueueHost::Handed> QueueHost::hand_over(const QueueAddress& queue,
-                                                      const model::Priority& priority,
-                                                      store::WriteBatch* batch) {
-  auto& account = stored(queue);
-  const TimeNs now = env_.clock->now();
-  const uint32_t level = level_of(queue, priority);
-  auto key = account.tasks().line_of(priority.fairness_key());
-  if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
-  if (!account.tasks().may_hand_over(level, key, now)) return std::nullopt;
-  auto permit = admit(queue);
-  if (!permit.has_value()) return std::nullopt;
-  account.tasks().hand_over(level, key, priority.fairness_weight(), now);
-  if (batch != nullptr) account.add_rows(batch);
-  return Handed{std::move(*permit), std::move(key)};
-}
-
-// The same on a worker's own queue, for that worker: as if it polled there. What is more urgent on
-// the queue that everyone polls goes first. Where caps are scarce, everything that waits for a
-// place goes first, but for a worker that goes on with what it has begun.
-std::optional<QueueHost::Handed> QueueHost::hand_over_sticky(const QueueAddress& queue,
-                                                             const model::Priority& priority,
-                                                             bool goes_on,
-                                                             store::WriteBatch* batch) {
-  auto& account = stored(queue.normal_queue());
-  const TimeNs now = env_.clock->now();
-  const uint32_t level = level_of(queue, priority);
-  auto key = account.tasks().line_of(priority.fairness_key());
-  if (batch == nullptr && account.tasks().hand_over_leaves_rows(level)) return std::nullopt;
-  if (!account.tasks().may_run(key) || account.tasks().next_level(now) < level) return std::nullopt;
-  if (account.tasks().has_caps() && !goes_on && !account.tasks().may_hand_over(level, key, now)) {
-    return std::nullopt;
-  }
-  if (!tasks(queue).may_hand_over(level, key, now)) return std::nullopt;
-  auto permit = admit(queue);
-  if (!permit.has_value()) return std::nullopt;
-  account.tasks().charge(level, key, priority.fairness_weight(), now);
-  account.tasks().occupy(key, now);
-  if (batch != nullptr) account.add_rows(batch);
-  return Handed{std::move(*permit), std::move(key)};
-}
-
-// A worker that gives back a task in the same step has a place to go on in, if anybody has one.
-void QueueHost::take_along(const QueueAddress& queue, const model::Priority& priority,
-                           const Along& along, store::WriteBatch* batch, Offered* offered) {
-  const auto normal = queue.normal_queue();
-  const bool swaps = along.gives_back.has_value() && tasks(normal).has_caps();
-  if (swaps) tasks(normal).release(*along.gives_back, env_.clock->now());
-  auto handed = queue.is_sticky() ? hand_over_sticky(queue, priority, along.goes_on, batch)
-                                  : hand_over(queue, priority, batch);
-  offered->is_taken = handed.has_value();
-  if (handed.has_value()) {
-    offered->permit = std::move(handed->permit);
-    offered->key = std::move(handed->key);
-    offered->keeps_slot = swaps;
-  } else if (swaps) {
-    tasks(normal).occupy(*along.gives_back, env_.clock->now());
-  }
-}
-
-QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
-                                    const std::optional<Along>& along, store::WriteBatch* batch) {
-  Offered offered;
-  if (along.has_value()) {
-    take_along(queue, priority, *along, batch, &offered);
-    if (offered.is_taken) return offered;
-  }
-  const TimeNs now = env_.clock->now();
-  const auto normal = queue.normal_queue();
-  auto& account = stored(normal);
-  const uint32_t level = level_of(queue, priority);
-  offered.key = account.tasks().line_of(priority.fairness_key());
-  const auto& key = offered.key;
-  if (key != priority.fairness_key()) ++line(normal).counts.sharing_lines;
-  auto& target = line(queue);
-  // What has to wait for a place waits where everyone does, in the order that is due.
-  if (queue.is_sticky() && (!is_live(target) || !account.tasks().may_run(key))) return offered;
-  auto& own = queue.is_sticky() ? load(queue, target) : account;
-  const bool is_free = batch != nullptr || !account.tasks().hand_over_leaves_rows(level);
-  // Handed over at once only if no waiting task has a better claim.
-  if (is_free && has_poll(queue) && own.tasks().may_hand_over(level, key, now)) {
-    offered.permit = admit(queue);
-    if (offered.permit.has_value()) {
-      offered.poll = take_poll(queue);
-      if (queue.is_sticky()) {
-        account.tasks().charge(level, key, priority.fairness_weight(), now);
-        account.tasks().occupy(key, now);
-      } else {
-        account.tasks().hand_over(level, key, priority.fairness_weight(), now);
-      }
-      if (batch != nullptr) account.add_rows(batch);
-      ++target.counts.polls_with_task;
-      ++target.counts.polls_with_new_task;
-      target.dispatches.fresh[level].add(0);
-      offered.poll->delta = advise(target, *offered.poll, now, false);
-      offered.poll_from_sticky = queue.is_sticky();
-      return offered;
-    }
-  }
-  offered.place = own.tasks().reserve(level, key);
-  ++target.counts.added_to_backlog;
-  if (target.polls.empty() && target.last_poll + kNoPoller < now) {
-    ++target.counts.added_without_poller;
-  }
-  // What a queue is to remember of its order is known before its first task waits.
-  if (!queue.is_sticky() && own.tasks().rules_changed()) {
-    store::WriteBatch rules;
-    own.add_rules(&rules);
-    env_.write(rules);
-  }
-  return offered;
-}
-
 void QueueHost::add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task) {
   tasks(queue).add(place, task, env_.clock->now());
+  if (env_.observer != nullptr) env_.observer->waits(queue.name, place);
   // A poll may have been parked between the reservation and now.
   serve(queue);
 }
@@ -230,6 +97,7 @@ void QueueHost::add(const QueueAddress& queue, const queue::Place& place, const 
 void QueueHost::remove(const QueueAddress& queue, const queue::Place& place) {
   auto& owner = stored(queue);
   owner.tasks().remove(place, env_.clock->now());
+  if (env_.observer != nullptr) env_.observer->removed(queue.name, place);
   write_due_rows(owner);
 }
 
@@ -367,7 +235,9 @@ std::optional<queue::Waiting> QueueHost::pick(const QueueAddress& queue) {
   while (true) {
     const TimeNs now = env_.clock->now();
     auto next = tasks(queue).pick(now);
-    if (!next.has_value() || !queue.is_sticky()) return next;
+    if (!next.has_value()) return next;
+    if (env_.observer != nullptr) env_.observer->picked(queue.name, queue.is_sticky(), next->place);
+    if (!queue.is_sticky()) return next;
     auto& account = tasks(queue.normal_queue());
     if (account.may_run(next->place.key)) {
       account.occupy(next->place.key, now);
@@ -467,7 +337,7 @@ void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting
   line(queue).dispatches.waited[waiting.place.level].add(now - waiting.task.created_ns);
   auto& account = stored(queue.normal_queue());
   if (queue.is_sticky()) {
-    account.tasks().charge(waiting.place.level, waiting.place.key, waiting.task.weight, now);
+    charge(queue, waiting.place.level, waiting.place.key, waiting.task.weight);
   }
   account.add_rows(batch);
 }

@@ -16,6 +16,7 @@
 #include "shard/admission_desk.h"
 #include "shard/alarms.h"
 #include "shard/dispatch_counts.h"
+#include "shard/queue_observer.h"
 #include "shard/queue_requests.h"
 #include "shard/requests.h"
 #include "shard/stored_queue.h"
@@ -74,6 +75,7 @@ class QueueHost {
     // What the server and the namespace say about a queue.
     std::function<queue::Settings(const QueueName&)> settings;
     AdmissionDesk* desk;
+    QueueObserver* observer = nullptr;
   };
   explicit QueueHost(Env env) : env_(std::move(env)) {}
 
@@ -85,7 +87,16 @@ class QueueHost {
     bool keeps_slot = false;       // it took the place of the task that its worker gives back
     std::string key;               // under which the queue counts it while a worker has it
     std::optional<Permit> permit;  // if it goes at once
+    std::optional<queue::Waiting> claim;  // it is taken if the step is written here: see `claimed`
     std::optional<queue::Place> place;
+  };
+  // Where the step that makes a task is written.
+  struct Writing {
+    // The step's batch, if it is written before anything else happens to the queue.
+    store::WriteBatch* batch = nullptr;
+    // Later, where the queue lives, with a word to `claimed` before.
+    bool is_here_later = false;
+    bool is_elsewhere() const { return batch == nullptr && !is_here_later; }
   };
   // Whoever makes a task would like to take it along.
   struct Along {
@@ -93,18 +104,21 @@ class QueueHost {
     std::optional<std::string> gives_back;
     bool goes_on = false;  // the worker is in the middle of something and asks for more time
   };
-  // `batch` is that of the step which makes the task, if it is written before anything else happens
-  // to the queue; without it a task whose start the queue has to remember must wait.
+  // A task whose start the queue has to remember waits if its step is written elsewhere.
   Offered offer(const QueueAddress& queue, const model::Priority& priority,
-                const std::optional<Along>& along, store::WriteBatch* batch);
+                const std::optional<Along>& along, Writing writing);
   struct Handed {
     Permit permit;
-    std::string key;  // under which the queue counts it
+    std::string key;                      // under which the queue counts it
+    std::optional<queue::Waiting> claim;  // to be told by `claimed`
   };
   // Whether a task that its maker would like to keep may go to it at once: nothing that waits has a
   // better claim, and no limit or budget speaks against it. If so, its key has paid.
   std::optional<Handed> hand_over(const QueueAddress& queue, const model::Priority& priority,
-                                  store::WriteBatch* batch);
+                                  Writing writing);
+  // The step of a task that was handed over to its maker is about to be written, which nothing may
+  // precede that concerns the queue.
+  void claimed(const QueueAddress& queue, const queue::Waiting& claim, store::WriteBatch* batch);
   // Reads what the store has of the queue, unless that has been done.
   void open(const QueueAddress& queue) { load(queue, line(queue)); }
   // The row at a reserved place is written.
@@ -215,9 +229,15 @@ class QueueHost {
   PollPtr unpark(uint64_t number);
   PollPtr take_poll(const QueueAddress& queue);
   std::optional<Handed> hand_over_sticky(const QueueAddress& queue, const model::Priority& priority,
-                                         bool goes_on, store::WriteBatch* batch);
+                                         bool goes_on, Writing writing);
+  Handed hand(const QueueAddress& queue, uint32_t level, std::string key, float weight,
+              Permit permit, bool leaves_rows, Writing writing);
+  void charge(const QueueAddress& queue, uint32_t level, const std::string& key, float weight);
+  void pass(const QueueAddress& queue, uint32_t level, const std::string& key, float weight);
+  queue::Waiting claim(const QueueAddress& queue, uint32_t level, const std::string& key,
+                       float weight);
   void take_along(const QueueAddress& queue, const model::Priority& priority, const Along& along,
-                  store::WriteBatch* batch, Offered* offered);
+                  Writing writing, Offered* offered);
   std::optional<queue::Waiting> pick(const QueueAddress& queue);
   bool hand_out(PollPtr& poll, const QueueAddress& queue);
   void end_poll(uint64_t number);

@@ -1,6 +1,9 @@
 #include "shard/queue_host.h"
 
+#include <map>
+
 #include "gtest/gtest.h"
+#include "store/keys.h"
 #include "store/memory_store.h"
 
 namespace fairlead::shard {
@@ -26,12 +29,44 @@ class QueueHostTest : public testing::Test {
   // A task that finds nobody waits; gives whether somebody took it at once.
   bool bring(const model::Priority& priority) {
     store::WriteBatch batch;
-    auto offered = host.offer(kMails, priority, std::nullopt, &batch);
+    auto offered = host.offer(kMails, priority, std::nullopt, {&batch});
     if (offered.poll != nullptr) return true;
     queue::Task task;
     task.created_ns = clock.time;
     host.add(kMails, *offered.place, task);
     return false;
+  }
+  // A task of a key that waits, with its row.
+  queue::Place bring_row(const std::string& key, int64_t id) {
+    auto priority = level(3);
+    priority.set_fairness_key(key);
+    store::WriteBatch batch;
+    const auto offered = host.offer(kMails, priority, std::nullopt, {&batch});
+    model::TaskRow row;
+    row.set_run(std::string(16, 'r'));
+    row.set_scheduled_id(id);
+    row.set_created_ns(clock.time + id);
+    *row.mutable_priority() = priority;
+    batch.put(store::keys::task(ShardId(3), kMails.name, 3, offered.place->key, offered.place->seq),
+              row.SerializeAsString());
+    EXPECT_TRUE(store.write(batch).ok());
+    queue::Task task;
+    task.scheduled_id = id;
+    task.created_ns = row.created_ns();
+    host.add(kMails, *offered.place, task);
+    return *offered.place;
+  }
+  std::vector<int64_t> ids_of(const std::string& key) {
+    std::vector<int64_t> ids;
+    for (const auto& waiting : host.tasks_of(kMails, key)) ids.push_back(waiting.task.scheduled_id);
+    return ids;
+  }
+  std::optional<queue::KeyView> view_of(const std::string& key) {
+    KeysRequest request;
+    request.by = KeysRequest::By::kNamed;
+    request.named = {key};
+    const auto keys = host.list_keys(kMails, request).keys;
+    return keys.empty() ? std::nullopt : std::optional(keys.front());
   }
   void set_poller_order(model::QueueRules::PollerOrder order) {
     ChangeRules change{{kNs, model::ACTIVITY_TASK, "mails"}, [order](auto& rules, TimeNs) {
@@ -43,7 +78,7 @@ class QueueHostTest : public testing::Test {
   // Who gets a task that comes now.
   uint64_t taker() {
     store::WriteBatch batch;
-    const auto offered = host.offer(kMails, level(3), std::nullopt, &batch);
+    const auto offered = host.offer(kMails, level(3), std::nullopt, {&batch});
     return offered.poll == nullptr ? 0 : offered.poll->number;
   }
   void poll() {
@@ -64,6 +99,7 @@ class QueueHostTest : public testing::Test {
   StoppedClock clock;
   store::MemoryStore store;
   Alarms alarms;
+  queue::Settings settings;
   uint64_t polls = 0;
   int started = 0;
   std::shared_ptr<AdmissionDesk> desk = std::make_shared<AdmissionDesk>(
@@ -86,7 +122,7 @@ class QueueHostTest : public testing::Test {
       .dispatch_query = [](PollPtr, const QueueAddress&, const DirectQuery&) {},
       .sticky_lost = [](const queue::Task&) {},
       .write = [](const store::WriteBatch&) {},
-      .settings = [](const QueueName&) { return queue::Settings(); },
+      .settings = [this](const QueueName&) { return settings; },
       .desk = desk.get(),
   }};
 };
@@ -133,6 +169,53 @@ TEST_F(QueueHostTest, APollGetsItsTaskInTheOrderThatTheQueueSays) {
   EXPECT_EQ(taker(), 2U);
   EXPECT_EQ(taker(), 3U);
   EXPECT_EQ(taker(), 0U) << "nobody is left";
+}
+
+// Two names of the same line, found by trying.
+std::pair<std::string, std::string> two_of_a_line() {
+  std::map<std::string, std::string> seen;
+  for (int i = 0;; ++i) {
+    const auto name = "tenant-" + std::to_string(i);
+    const auto [found, is_new] = seen.try_emplace(queue::shared_line(name), name);
+    if (!is_new) return {found->second, name};
+  }
+}
+
+// An operator who purges or looks at a tenant means that tenant, also if it came when the queue had
+// as many keys as it may and stands in one line with another.
+TEST_F(QueueHostTest, AKeyInASharedLineIsKnownByItsOwnName) {
+  desk->restored();
+  settings.keys_max = 1;
+  const auto [ours, theirs] = two_of_a_line();
+  bring_row("first", 1);
+  bring_row(theirs, 2);
+  bring_row(ours, 3);
+  bring_row(theirs, 4);
+  const auto last = bring_row(ours, 5);
+  ASSERT_TRUE(queue::is_shared_line(last.key));
+
+  EXPECT_EQ(ids_of(ours), (std::vector<int64_t>{3, 5}));
+  EXPECT_EQ(ids_of(theirs), (std::vector<int64_t>{2, 4}));
+  EXPECT_EQ(ids_of("first"), (std::vector<int64_t>{1}));
+  EXPECT_EQ(ids_of(last.key).size(), 4U) << "the line as a whole";
+  EXPECT_EQ(ids_of("nobody").size(), 0U);
+
+  const auto view = view_of(ours);
+  ASSERT_TRUE(view.has_value());
+  EXPECT_EQ(view->key, ours);
+  EXPECT_EQ(view->waiting, 2);
+  EXPECT_EQ(view->waiting_by_level[2], 2);
+  EXPECT_EQ(view->oldest_ns, clock.time + 3);
+  EXPECT_EQ(view->shared_line, last.key);
+  EXPECT_EQ(view_of("first")->shared_line, "");
+  EXPECT_FALSE(view_of("nobody").has_value());
+
+  Explanation explanation;
+  explanation.priority.set_fairness_key(ours);
+  host.explain(kMails, last, &explanation);
+  EXPECT_EQ(explanation.standing.tasks_before_in_line, 1);
+  EXPECT_EQ(explanation.others_before, 2);
+  EXPECT_EQ(explanation.shared_line, last.key);
 }
 
 // What runs out of time on a worker's own queue counts for the queue that people know.

@@ -87,7 +87,7 @@ KeysView QueueHost::list_keys(const QueueAddress& queue, const KeysRequest& requ
       break;
     case KeysRequest::By::kNamed:
       for (const auto& name : request.named) {
-        if (auto known = waiting.key_view(name, now)) view.keys.push_back(std::move(*known));
+        if (auto known = stored(queue).key_view(name, now)) view.keys.push_back(std::move(*known));
       }
       break;
   }
@@ -139,6 +139,15 @@ void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
   if (queue.is_sticky()) explanation->sticky_queue = queue.name.name;
   explanation->level = place.level;
   explanation->standing = waiting.standing(place, now);
+  if (const auto& own = explanation->priority.fairness_key();
+      queue::is_shared_line(place.key) && own != place.key) {
+    // Whose task is asked about counts, and not who else stands in the line.
+    auto& standing = explanation->standing;
+    const int64_t of_key = stored(queue).tasks_before(place, own);
+    explanation->shared_line = place.key;
+    explanation->others_before = std::max<int64_t>(0, standing.tasks_before_in_line - of_key);
+    standing.tasks_before_in_line = of_key;
+  }
   if (const auto key = waiting.key_view(place.key, now)) explanation->weight = key->weight;
   explanation->is_weight_overridden = rules.weights().contains(place.key);
   if (rules.has_pause()) explanation->queue_pause = rules.pause();

@@ -175,6 +175,8 @@ struct Explanation {
   TimeNs next_attempt_ns = 0;  // backing off
   std::string worker_identity;
   queue::Standing standing;
+  std::string shared_line;    // not empty: it waits in a line that its key shares with others
+  int64_t others_before = 0;  // tasks of other keys before it in that line
   std::optional<model::QueueRules::Pause> queue_pause;
   std::optional<model::QueueRules::Pause> key_pause;
   std::optional<model::ActivityPause> pause;  // of the activity

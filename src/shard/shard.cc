@@ -52,6 +52,7 @@ Shard::Shard(ShardId id, Executor* executor, World world, Random random)
           .write = [this](const store::WriteBatch& batch) { world_.commits->write(batch); },
           .settings = [this](const QueueName& queue) { return settings_of(queue); },
           .desk = world.desk,
+          .observer = world.observer,
       }),
       schedules_(ScheduleHost::Env{
           .shard = id,
@@ -334,7 +335,9 @@ void Shard::lease(Step& step, Step::Part& part, const QueueAddress& queue, const
 
 // Offers the step's new tasks to their queues, one after the other. For a queue on another executor
 // the step travels there and back, with its runs locked meanwhile; queues on this one come last and
-// answer at once, so that what they have to remember is written before anything else of theirs.
+// answer at once, so that what they have to remember is written before anything else of theirs. A
+// task that its maker takes along from a queue on another executor, and that the queue has to
+// remember, brings the step there once more, to be written.
 void Shard::offer_tasks(StepPtr step) {
   for (auto& part : step->parts) {
     auto& offers = part->tx.offers();
@@ -360,17 +363,19 @@ void Shard::offer_tasks(StepPtr step) {
         const bool is_here = owner.executor().is_current();
         if (is_here && !here) break;
         if (is_here) {
-          auto* batch = starts_elsewhere ? nullptr : &step->batch;
+          const QueueHost::Writing writing{starts_elsewhere ? nullptr : &step->batch};
           settle_offer(
               *step, *part, offer, queue,
-              owner.queues_.offer(queue, offer.priority, along(*step, *part, offer), batch));
+              owner.queues_.offer(queue, offer.priority, along(*step, *part, offer), writing));
           continue;
         }
         auto* current = part.get();
         owner.executor().post([this, &owner, current, offer, queue,
                                step = std::move(step)]() mutable {
+          // Written in one place: where the first of them lives whose start leaves rows.
+          const QueueHost::Writing writing{nullptr, !step->start.has_value()};
           auto offered =
-              owner.queues_.offer(queue, offer.priority, along(*step, *current, offer), nullptr);
+              owner.queues_.offer(queue, offer.priority, along(*step, *current, offer), writing);
           executor_->post([this, current, offer, queue, offered = std::move(offered),
                            step = std::move(step)]() mutable {
             settle_offer(*step, *current, offer, queue, std::move(offered));
@@ -399,6 +404,10 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
                          const QueueAddress& queue, QueueHost::Offered offered) {
   auto& run = part.entry->run;
   if (offered.permit.has_value()) step.permits.push_back(std::move(*offered.permit));
+  if (offered.claim.has_value()) {
+    FL_ASSERT(!step.start.has_value(), "a step is written in one place");
+    step.start = Step::Start{owner_of(queue), queue, *std::move(offered.claim), true};
+  }
   if (offered.poll != nullptr) {
     ++stats_.tasks_matched_at_once;
     ++part.next_offer;
@@ -494,7 +503,12 @@ void Shard::write(StepPtr step) {
   }
   Shard& owner = world_.peers->shard(step->start->owner);
   const auto commit = [&owner, commits = world_.commits](Step& ready) {
-    owner.queues_.started(ready.start->queue, ready.start->waiting, &ready.batch);
+    const auto& start = *ready.start;
+    if (start.is_claim) {
+      owner.queues_.claimed(start.queue, start.waiting, &ready.batch);
+    } else {
+      owner.queues_.started(start.queue, start.waiting, &ready.batch);
+    }
     for (auto& permit : ready.permits) std::move(permit).start(&ready.batch);
     commits->write(ready.batch);
   };

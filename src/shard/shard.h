@@ -61,6 +61,7 @@ struct World {
   std::vector<queue::Exception> queue_exceptions;
   AdmissionDesk* desk = nullptr;
   Caller* caller = nullptr;  // without it no run can have callbacks
+  QueueObserver* observer = nullptr;
 };
 
 // Counters for operators; written by the shard's executor, read by anyone.

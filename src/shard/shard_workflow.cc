@@ -212,14 +212,14 @@ void Shard::ask_for_first_task(StepPtr step, StartRequest request, Reply<StartRe
   const bool waits = request.start_delay > 0 || !request.cron_schedule.empty();
   if (waits || owner.executor().is_current()) {
     keep_permit(&request, waits ? std::nullopt
-                                : owner.queues_.hand_over(queue, request.priority, &step->batch));
+                                : owner.queues_.hand_over(queue, request.priority, {&step->batch}));
     create_run(std::move(step), std::move(request), std::move(reply));
     return;
   }
   for (auto& part : step->parts) unlock(*part->entry);
   owner.executor().post(
       [this, &owner, queue, request = std::move(request), reply = std::move(reply)]() mutable {
-        keep_permit(&request, owner.queues_.hand_over(queue, request.priority, nullptr));
+        keep_permit(&request, owner.queues_.hand_over(queue, request.priority, {}));
         if (*request.eager_granted) {
           reply = give_back_unused(owner, queue, request.eager_key, std::move(reply));
         }

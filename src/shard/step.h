@@ -28,12 +28,13 @@ struct Step {
     bool keeps_slot = false;  // the one handed out took the place of the one that was held
   };
 
-  // The start of a waiting task: its queue's owner adds to the batch what it has to remember, and
-  // nothing else of that queue may be written in between.
+  // The start of a waiting task, or of a new one that its maker takes along: its queue's owner adds
+  // to the batch what it has to remember, and nothing else of that queue may be written in between.
   struct Start {
     ShardId owner;
     QueueAddress queue;
     queue::Waiting waiting;
+    bool is_claim = false;  // it never waited
   };
   // Who would like to take new tasks along with the answer to this step: activities, and the run's
   // next workflow task.

@@ -16,8 +16,7 @@ Row parse(std::string_view value) {
   return row;
 }
 
-queue::Numbered task_from_row(TaskSeq seq, std::string_view value) {
-  const auto row = parse<model::TaskRow>(value);
+queue::Numbered task_from_row(TaskSeq seq, const model::TaskRow& row) {
   queue::Task task;
   FL_ASSERT(row.run().size() == task.run.size(), "a task's row names a run");
   std::copy(row.run().begin(), row.run().end(), task.run.begin());
@@ -49,7 +48,8 @@ void StoredQueue::load(TimeNs now) {
   if (state->has_value()) tasks_.load_state(parse<model::QueueState>(**state));
   scan(store::keys::tasks(shard_, name_), [&](std::string_view key, std::string_view value) {
     const auto place = store::keys::parse_task(key);
-    tasks_.load_task(place.level, place.fairness_key, task_from_row(place.seq, value));
+    tasks_.load_task(place.level, place.fairness_key,
+                     task_from_row(place.seq, parse<model::TaskRow>(value)));
     return true;
   });
   scan(store::keys::accounts(shard_, name_), [&](std::string_view key, std::string_view value) {
@@ -73,12 +73,13 @@ std::vector<queue::Numbered> StoredQueue::read(uint32_t level, const std::string
   std::vector<queue::Numbered> found;
   const auto number = static_cast<uint8_t>(level);
   const auto line = store::keys::task_line(shard_, name_, number, key);
-  const auto status = store_->scan(store::keys::task(shard_, name_, number, key, from), line.end,
-                                   [&](std::string_view row_key, std::string_view value) {
-                                     const auto place = store::keys::parse_task(row_key);
-                                     found.push_back(task_from_row(place.seq, value));
-                                     return found.size() < max;
-                                   });
+  const auto status =
+      store_->scan(store::keys::task(shard_, name_, number, key, from), line.end,
+                   [&](std::string_view row_key, std::string_view value) {
+                     const auto place = store::keys::parse_task(row_key);
+                     found.push_back(task_from_row(place.seq, parse<model::TaskRow>(value)));
+                     return found.size() < max;
+                   });
   FL_ASSERT(status.ok(), "the store can be read");
   return found;
 }
@@ -118,7 +119,70 @@ std::vector<queue::Waiting> StoredQueue::tasks_of(const std::string& key) {
       waiting.push_back({{level, key, task.seq}, task.task});
     }
   }
+  for (auto& task : shared_tasks_of(key)) waiting.push_back(std::move(task));
   return waiting;
+}
+
+// Which line a key shares is known by its name, and whose a task is by its row.
+std::vector<queue::Waiting> StoredQueue::shared_tasks_of(const std::string& key) {
+  std::vector<queue::Waiting> waiting;
+  const auto line = queue::shared_line(key);
+  if (queue::is_shared_line(key) || !tasks_.has_key(line)) return waiting;
+  for (uint32_t level = 1; level <= tasks_.levels(); ++level) {
+    const auto range = store::keys::task_line(shard_, name_, static_cast<uint8_t>(level), line);
+    const auto status =
+        store_->scan(range.begin, range.end, [&](std::string_view row_key, std::string_view value) {
+          const auto row = parse<model::TaskRow>(value);
+          if (row.priority().fairness_key() != key) return true;
+          const auto seq = store::keys::parse_task(row_key).seq;
+          waiting.push_back({{level, line, seq}, task_from_row(seq, row).task});
+          return true;
+        });
+    FL_ASSERT(status.ok(), "the store can be read");
+  }
+  return waiting;
+}
+
+std::optional<queue::KeyView> StoredQueue::key_view(const std::string& key, TimeNs now) {
+  auto view = tasks_.key_view(key, now);
+  const auto shared = shared_tasks_of(key);
+  if (shared.empty()) return view;
+  const auto line = queue::shared_line(key);
+  if (!view.has_value()) {
+    // What holds its next task, and what that weighs, is the line's. What it has had is not known.
+    const auto of_line = tasks_.key_view(line, now);
+    view.emplace();
+    view->key = key;
+    view->waiting_by_level.resize(tasks_.levels());
+    if (of_line.has_value()) {
+      view->weight = of_line->weight;
+      view->holds = of_line->holds;
+      view->throttled_until = of_line->throttled_until;
+    }
+  }
+  view->shared_line = line;
+  for (const auto& one : shared) {
+    ++view->waiting;
+    ++view->waiting_by_level[one.place.level - 1];
+    if (view->oldest_ns == 0 || one.task.created_ns < view->oldest_ns) {
+      view->oldest_ns = one.task.created_ns;
+    }
+  }
+  return view;
+}
+
+int64_t StoredQueue::tasks_before(const queue::Place& place, const std::string& key) {
+  const auto number = static_cast<uint8_t>(place.level);
+  const auto range = store::keys::task_line(shard_, name_, number, place.key);
+  int64_t before = 0;
+  const auto status =
+      store_->scan(range.begin, store::keys::task(shard_, name_, number, place.key, place.seq),
+                   [&](std::string_view, std::string_view value) {
+                     before += parse<model::TaskRow>(value).priority().fairness_key() == key;
+                     return true;
+                   });
+  FL_ASSERT(status.ok(), "the store can be read");
+  return before;
 }
 
 std::vector<queue::Waiting> StoredQueue::all_tasks() {
@@ -127,8 +191,8 @@ std::vector<queue::Waiting> StoredQueue::all_tasks() {
   const auto status =
       store_->scan(range.begin, range.end, [&](std::string_view key, std::string_view value) {
         const auto place = store::keys::parse_task(key);
-        waiting.push_back(
-            {{place.level, place.fairness_key, place.seq}, task_from_row(place.seq, value).task});
+        waiting.push_back({{place.level, place.fairness_key, place.seq},
+                           task_from_row(place.seq, parse<model::TaskRow>(value)).task});
         return true;
       });
   FL_ASSERT(status.ok(), "the store can be read");

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,14 +24,22 @@ class StoredQueue final : private queue::Backlog {
   void add_rows(store::WriteBatch* batch);
   // The rules' row, if the queue changed it.
   void add_rules(store::WriteBatch* batch);
-  // Every waiting task of a key, and every waiting task.
+  // Every waiting task of a key, also in a line that it shares with others; or every one of a
+  // shared line.
   std::vector<queue::Waiting> tasks_of(const std::string& key);
+  // What is known of a key, by its own name, wherever its tasks wait.
+  std::optional<queue::KeyView> key_view(const std::string& key, TimeNs now);
+  // Tasks of a key that stand before a place in its line.
+  int64_t tasks_before(const queue::Place& place, const std::string& key);
+  // Every waiting task.
   std::vector<queue::Waiting> all_tasks();
 
  private:
   std::vector<queue::Numbered> read(uint32_t level, const std::string& key, TaskSeq from,
                                     size_t max) override;
   void load(TimeNs now);
+  // Tasks of a key in the line that it may share with others.
+  std::vector<queue::Waiting> shared_tasks_of(const std::string& key);
 
   const store::Store* const store_;
   const ShardId shard_;

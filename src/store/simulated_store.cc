@@ -41,15 +41,16 @@ absl::Status SimulatedStore::sync() {
   return absl::OkStatus();
 }
 
-void SimulatedStore::crash(Random& random) {
+uint64_t SimulatedStore::crash(Random& random) {
   damage_log(random);
-  replay_log(&durable_);
+  const uint64_t lost = unsynced_batches_ - replay_log(&durable_);
   visible_ = durable_;
   log_.clear();
   unsynced_batches_ = 0;
   fail_next_sync_ = false;
   writes_until_failure_.reset();
   failure_ = absl::OkStatus();
+  return lost;
 }
 
 // The extremes get a share of their own: all of it arrived, and none of it. Otherwise the file ends
@@ -70,9 +71,14 @@ void SimulatedStore::damage_log(Random& random) {
   }
 }
 
-void SimulatedStore::replay_log(Image* image) const {
+uint64_t SimulatedStore::replay_log(Image* image) const {
   std::string_view rest = log_;
-  while (const std::optional<WriteBatch> batch = take_frame(&rest)) image->apply(*batch);
+  uint64_t batches = 0;
+  while (const std::optional<WriteBatch> batch = take_frame(&rest)) {
+    image->apply(*batch);
+    ++batches;
+  }
+  return batches;
 }
 
 absl::Status SimulatedStore::fail(std::string_view what) {

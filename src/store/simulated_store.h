@@ -29,8 +29,9 @@ class SimulatedStore final : public Store {
   absl::Status sync() override;
 
   // Power goes and comes back: of the batches that were not synced a random prefix survives, from
-  // none to all. An injected failure ends here too, as it would with a restarted process.
-  void crash(Random& random);
+  // none to all. An injected failure ends here too, as it would with a restarted process. Returns
+  // how many batches are lost.
+  uint64_t crash(Random& random);
 
   // The next sync fails; from then on the store refuses everything until `crash`.
   void fail_next_sync() { fail_next_sync_ = true; }
@@ -42,7 +43,7 @@ class SimulatedStore final : public Store {
 
  private:
   void damage_log(Random& random);
-  void replay_log(Image* image) const;
+  uint64_t replay_log(Image* image) const;
   absl::Status fail(std::string_view what);
 
   Image durable_;

@@ -43,7 +43,7 @@ Client::Client(const World* world, std::string name)
       operator_(world, process_->name + "'s operator") {}
 
 void Client::start(int count, DurationNs time) {
-  if (world_.chance(0.6)) operator_.set_caps();
+  if (!world_.is_plain && world_.chance(0.6)) operator_.set_caps();
   // Many come in bursts: only a crowd makes groups of commits and lines in queues.
   DurationNs burst = 0;
   for (int i = 0; i < count; ++i) {
@@ -106,10 +106,9 @@ void Client::start_run(const FlowPtr& flow) {
   }
   request.mutable_priority()->set_priority_key(static_cast<int>(random.below(6)));
   if (random.chance(0.7)) {
-    request.mutable_priority()->set_fairness_key(
-        std::string(1, static_cast<char>('a' + random.below(4))));
-    request.mutable_priority()->set_fairness_weight(static_cast<float>(1 + random.below(8)) /
-                                                    2);  // at most 4
+    const auto key = world_.draw_key();
+    request.mutable_priority()->set_fairness_key(key);
+    request.mutable_priority()->set_fairness_weight(world_.draw_weight(key));
   }
   // Some take the first task along, and forget it.
   request.set_request_eager_execution(random.chance(0.05));

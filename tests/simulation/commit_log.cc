@@ -7,11 +7,15 @@ namespace fairlead::sim {
 void SimCommitLog::write(const store::WriteBatch& batch) {
   ++written_;
   if (watch != nullptr) watch(batch);
-  if (sabotage_ == Sabotage::kNone || sabotage_ == Sabotage::kReplyBeforeDurable ||
-      sabotage_ == Sabotage::kForgetRunning) {
-    FL_ASSERT(store_->write(batch).ok(), "the simulated disk has room");
-  } else {
-    write_sabotaged(batch);
+  switch (sabotage_) {
+    case Sabotage::kKeepTaskRows:
+    case Sabotage::kForgetWakeups:
+    case Sabotage::kForgetLetters:
+    case Sabotage::kSplitBatches:
+    case Sabotage::kForgetAccounts:
+      return write_sabotaged(batch);
+    default:
+      FL_ASSERT(store_->write(batch).ok(), "the simulated disk has room");
   }
 }
 
@@ -23,8 +27,9 @@ void SimCommitLog::write_sabotaged(const store::WriteBatch& batch) {
     const bool is_kept_row = sabotage_ == Sabotage::kKeepTaskRows && table == 'T';
     const bool is_wakeup = sabotage_ == Sabotage::kForgetWakeups && table == 'W';
     const bool is_letter = sabotage_ == Sabotage::kForgetLetters && table == 'O';
+    const bool is_account = sabotage_ == Sabotage::kForgetAccounts && table == 'A';
     if ((is_kept_row && op.kind == Kind::kErase) ||
-        ((is_wakeup || is_letter) && op.kind == Kind::kPut)) {
+        ((is_wakeup || is_letter || is_account) && op.kind == Kind::kPut)) {
       continue;
     }
     auto& target = sabotage_ == Sabotage::kSplitBatches && table == 'T' ? rest_ : first;

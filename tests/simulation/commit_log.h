@@ -20,8 +20,12 @@ enum class Sabotage {
   kKeepTaskRows,        // a started task's row stays in its queue
   kForgetWakeups,       // the rows that bring a run back in time are not written
   kForgetLetters,
-  kSplitBatches,   // a step's tasks reach the disk a moment after the rest of it
-  kForgetRunning,  // after a restart queues do not know which workflow tasks are with workers
+  kSplitBatches,    // a step's tasks reach the disk a moment after the rest of it
+  kForgetRunning,   // after a restart queues do not know which workflow tasks are with workers
+  kForgetAccounts,  // what a key has had is not written
+  kForgetWeights,   // all keys weigh the same
+  kForgetKeys,      // first come, first served
+  kInvertLevels,    // every other turn goes to those who are less urgent
 };
 
 // Makes writes durable as the real commit thread does: in groups, some time after they were

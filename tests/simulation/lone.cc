@@ -34,6 +34,16 @@ void LoneClient::start(int count, DurationNs time) {
   }
 }
 
+void LoneClient::rush(int count, DurationNs after) {
+  for (int i = 0; i < count; ++i) {
+    auto errand = std::make_shared<Errand>();
+    errand->activity_id = absl::StrCat(process_->name, "-rush-", i);
+    errand->is_in_rush = true;
+    world_.later(process_, after + world_.scheduler->between(0, 50 * kMillisecond),
+                 [this, errand] { start_one(errand); });
+  }
+}
+
 void LoneClient::start_one(const ErrandPtr& errand) {
   auto& random = world_.random();
   StartActivityExecutionRequest request;
@@ -54,10 +64,13 @@ void LoneClient::start_one(const ErrandPtr& errand) {
   if (random.chance(0.2)) {
     request.mutable_start_delay()->set_seconds(static_cast<int64_t>(1 + random.below(5)));
   }
-  request.mutable_priority()->set_priority_key(static_cast<int>(random.below(6)));
+  const bool is_in_rush = errand->is_in_rush;
+  request.mutable_priority()->set_priority_key(
+      static_cast<int>(is_in_rush ? 2 + random.below(2) : random.below(6)));
   if (random.chance(0.7)) {
-    request.mutable_priority()->set_fairness_key(
-        std::string(1, static_cast<char>('a' + random.below(4))));
+    const auto key = world_.draw_key();
+    request.mutable_priority()->set_fairness_key(key);
+    if (world_.is_plain) request.mutable_priority()->set_fairness_weight(world_.draw_weight(key));
   }
   world_.insist<StartActivityExecutionResponse>(
       process_, "StartActivityExecution", request, kForEver,

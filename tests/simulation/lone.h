@@ -16,6 +16,8 @@ class LoneClient {
 
   // Starts `count` activities within `time`.
   void start(int count, DurationNs time);
+  // Many at once, of few levels.
+  void rush(int count, DurationNs after);
   // No more trouble from now on.
   void calm_down() { is_calm_ = true; }
   // Asks once more for every outcome.
@@ -25,6 +27,7 @@ class LoneClient {
   struct Errand {
     std::string activity_id;
     std::string run_id;
+    bool is_in_rush = false;
   };
   using ErrandPtr = std::shared_ptr<Errand>;
 

@@ -36,6 +36,7 @@ struct Totals {
   uint64_t crashes = 0;
   uint64_t steps = 0;
   double days = 0;
+  FairCount fair;
 };
 
 bool run_seed(const SimulationOptions& options, Probes* probes, Totals* totals) {
@@ -46,6 +47,7 @@ bool run_seed(const SimulationOptions& options, Probes* probes, Totals* totals) 
   totals->crashes += result.crashes;
   totals->steps += result.steps;
   totals->days += static_cast<double>(result.time) / kDay;
+  totals->fair.add(result.fair);
   if (result.failure.empty()) return true;
   std::printf("not ok - simulation: seed %llu: %s\n", static_cast<unsigned long long>(options.seed),
               result.failure.c_str());
@@ -109,6 +111,34 @@ bool print_probes(const Probes& probes, bool all_must_be_hit) {
   return false;
 }
 
+// How much of the order of starts was judged. Nothing judged, nothing proven.
+bool print_fairness(const FairCount& fair, bool all_must_be_judged) {
+  const std::pair<const char*, uint64_t> figures[] = {
+      {"starts", fair.starts},
+      {"with other levels waiting", fair.against_level},
+      {"with more of their key behind them", fair.in_line},
+      {"past the order", fair.passes},
+      {"stale", fair.stale},
+      {"held against a share", fair.share.picks},
+      {"of these after a crash", fair.share.over_crashes},
+      {"after a stale task", fair.share.after_stale},
+      {"after a task past the order", fair.share.after_passes},
+      {"long intervals", fair.share.intervals},
+      {"keys in these", fair.share.keys},
+  };
+  bool all_judged = true;
+  const char* separator = "# fairness judged: ";
+  for (const auto& [what, count] : figures) {
+    std::printf("%s%llu %s", separator, static_cast<unsigned long long>(count), what);
+    separator = ", ";
+    all_judged &= count > 0;
+  }
+  std::printf("\n");
+  if (all_judged || !all_must_be_judged) return true;
+  std::printf("not ok - simulation: some of the order of starts was never judged\n");
+  return false;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -148,6 +178,7 @@ int main(int argc, char** argv) {
     if (!is_fine && !keeps_going) return 1;
   }
   is_fine &= print_probes(probes, options.has_crashes && seeds >= 100);
+  is_fine &= print_fairness(totals.fair, options.has_crashes && seeds >= 100);
   options.seed = first_seed;
   is_fine &= check_replay(options);
   if (options.has_crashes) {
@@ -157,6 +188,10 @@ int main(int argc, char** argv) {
     is_fine &= check_sabotage(Sabotage::kForgetLetters, "letters between runs are not written");
     is_fine &= check_sabotage(Sabotage::kSplitBatches, "a step is two batches");
     is_fine &= check_sabotage(Sabotage::kForgetRunning, "queues forget what workers have");
+    is_fine &= check_sabotage(Sabotage::kForgetAccounts, "what keys have had is not written");
+    is_fine &= check_sabotage(Sabotage::kForgetWeights, "weights do not count");
+    is_fine &= check_sabotage(Sabotage::kForgetKeys, "queues are first come, first served");
+    is_fine &= check_sabotage(Sabotage::kInvertLevels, "a less urgent task goes first");
   }
   std::printf("%s - simulation: %llu seeds, %llu workflows, %llu crashes, %llu steps, %.0f days\n",
               is_fine ? "ok" : "not ok", static_cast<unsigned long long>(totals.seeds),

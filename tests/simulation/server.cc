@@ -21,6 +21,7 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   parts.codec = &codec_;
   parts.durable_codec = &durable_codec_;
   parts.caller = &caller_;
+  parts.observer = options.fair_watch;
   for (int i = 0; i < options.executors; ++i) {
     executors_.push_back(std::make_unique<SimExecutor>(scheduler, owner, &current_));
     parts.executors.push_back(executors_.back().get());
@@ -29,10 +30,20 @@ Server::Server(Scheduler* scheduler, Owner owner, store::SimulatedStore* store, 
   node_options.shards = options.shards;
   node_options.cache_bytes = options.cache_bytes;
   node_options.policies = options.policies;
-  node_ = std::make_unique<shard::Node>(node_options, std::move(parts), Random(random.next()));
-  if (options.watch != nullptr) {
-    commits_.watch = [watch = options.watch](const auto& batch) { watch->saw(batch); };
+  if (options.sabotage == Sabotage::kInvertLevels) {
+    node_options.queue_settings.lower_level_share = queue::kLowerLevelShareMax;
   }
+  if (options.sabotage == Sabotage::kForgetKeys) {
+    node_options.queue_settings.order = queue::Order::kFifo;
+  }
+  if (options.sabotage == Sabotage::kForgetWeights) {
+    node_options.queue_settings.ignore_client_weights = true;
+  }
+  node_ = std::make_unique<shard::Node>(node_options, std::move(parts), Random(random.next()));
+  commits_.watch = [watch = options.watch, fair = options.fair_watch](const auto& batch) {
+    watch->saw(batch);
+    fair->saw(batch);
+  };
   FL_ASSERT(node_->open().ok(), "a store that survived a crash can be opened");
   if (options.sabotage == Sabotage::kForgetRunning) forget_running(*options.watch);
   api::ServiceOptions service;

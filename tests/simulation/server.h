@@ -11,6 +11,7 @@
 #include "simulation/caller.h"
 #include "simulation/cap_watch.h"
 #include "simulation/commit_log.h"
+#include "simulation/fair_watch.h"
 #include "simulation/probes.h"
 #include "simulation/scheduler.h"
 #include "store/simulated_store.h"
@@ -25,6 +26,7 @@ struct ServerOptions {
   std::shared_ptr<const admission::Policies> policies = std::make_shared<admission::Policies>();
   Receiver receiver;  // of callbacks
   CapWatch* watch = nullptr;
+  FairWatch* fair_watch = nullptr;
 };
 
 // The whole server but its sockets, from the moment it opens the store until it dies. There is no

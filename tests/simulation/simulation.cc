@@ -30,6 +30,7 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
       wire_(&scheduler_, &trace_, probes),
       auditor_(&scheduler_, &trace_, probes),
       watch_(&scheduler_, probes, [this](const std::string& what) { auditor_.fail(what); }),
+      fair_watch_([this](const std::string& what) { auditor_.fail(what); }),
       reader_(std::make_shared<Process>(Process{"reader"})) {
   world_.scheduler = &scheduler_;
   world_.wire = &wire_;
@@ -45,12 +46,15 @@ Simulation::Simulation(const SimulationOptions& options, Probes* probes)
   server_options_.sabotage = options.sabotage;
   server_options_.policies = draw_policies(random);
   server_options_.watch = &watch_;
+  server_options_.fair_watch = &fair_watch_;
   server_options_.receiver = [this](const auto& request) { return receive(request); };
   // On a machine that is much too busy, messages between threads meet a world that has moved on.
   if (random.chance(0.3)) {
     scheduler_.threads_held_up = 0.8;
     auditor_.message_time = 2 * kSecond;
   }
+  world_.is_plain = random.chance(0.4);
+  world_.weights_seed = random.next();
 }
 
 Simulation::~Simulation() {
@@ -64,7 +68,8 @@ SimulationResult Simulation::run() {
   if (!auditor_.has_failed()) settle();
   if (!auditor_.has_failed()) silence();
   return {auditor_.failure(), trace_.hash(), scheduler_.steps(),
-          auditor_.started(), crashes_,      scheduler_.now() - begin};
+          auditor_.started(), crashes_,      scheduler_.now() - begin,
+          fair_watch_.count()};
 }
 
 void Simulation::storm() {
@@ -77,6 +82,11 @@ void Simulation::storm() {
   client_->start(static_cast<int>(10 + random.below(is_crowded ? 150 : 40)), kStorm * 3 / 4);
   lone_client_ = std::make_unique<LoneClient>(&world_, "lone-client");
   lone_client_->start(static_cast<int>(random.below(20)), kStorm * 3 / 4);
+  if (world_.is_plain) {
+    const bool is_early = random.chance(0.5);
+    lone_client_->rush(static_cast<int>(20 + random.below(60)),
+                       scheduler_.between(0, is_early ? kSecond : kStorm / 2));
+  }
   durable_ = std::make_unique<DurableCrowd>(&world_);
   durable_->start(static_cast<int>(random.below(is_crowded ? 40 : 15)), kStorm * 3 / 4);
   // Sometimes the workers come late, and find that much has piled up.
@@ -89,7 +99,7 @@ void Simulation::storm() {
     hire([this] { add_activity_worker(); });
   }
   trouble_workers();
-  set_rules();
+  if (!world_.is_plain) set_rules();
   plan_crash();
   run_until(scheduler_.now() + kStorm);
 }
@@ -352,10 +362,11 @@ void Simulation::crash() {
   if (at_risk > 0) probes_->hit(Probe::kUnsyncedWritesLost);
   wire_.disconnect();
   server_.reset();
-  store_.crash(random);
+  const uint64_t lost = store_.crash(random);
   check_rows("after a crash", false);
   check_rows_of_budgets();
   watch_.read_again(store_, server_options_.shards);
+  fair_watch_.read_again(store_, server_options_.shards, lost);
   const DurationNs down =
       scheduler_.between(kMillisecond, random.chance(0.2) ? 8 * kSecond : 500 * kMillisecond);
   scheduler_.after(down, kNobody, [this] {

@@ -29,6 +29,7 @@ struct SimulationResult {
   uint64_t workflows = 0;
   uint64_t crashes = 0;
   DurationNs time = 0;
+  FairCount fair;
 };
 
 // A bad day of a server, from a seed:
@@ -79,6 +80,7 @@ class Simulation {
   Auditor auditor_;
   World world_;
   CapWatch watch_;
+  FairWatch fair_watch_;
   ServerOptions server_options_;
   Owner last_server_ = kNobody;
   std::unique_ptr<Server> server_;

@@ -42,6 +42,19 @@ struct World {
   Probes* probes = nullptr;
   Trace* trace = nullptr;
   Mood mood;
+  // On such a day nobody meddles with the queues, every key has one weight, and much comes at once:
+  // a day on which shares can be judged.
+  bool is_plain = false;
+  uint64_t weights_seed = 0;
+
+  std::string draw_key() const {
+    return std::string(1, static_cast<char>('a' + random().below(is_plain ? 6 : 4)));
+  }
+  // At most 4, in halves.
+  float draw_weight(const std::string& key) const {
+    const uint64_t drawn = is_plain ? stable_hash(key, weights_seed) : random().below(8);
+    return static_cast<float>(1 + drawn % 8) / 2;
+  }
 
   Random& random() const { return scheduler->random(); }
   bool chance(double probability) const { return random().chance(probability); }

@@ -196,6 +196,8 @@ void write_waiting(const shard::Explanation& why, TimeNs now, v1::ExplainRespons
   const auto& standing = why.standing;
   response.set_tasks_before(standing.tasks_before_in_line);
   response.set_keys_before(static_cast<int64_t>(standing.keys_before));
+  response.set_shared_line(why.shared_line);
+  response.set_others_before(why.others_before);
   response.set_is_behind_older_order(standing.is_behind_older_order);
   write_holds(standing.holds, *response.mutable_holds());
   response.set_is_queue_capped(standing.is_queue_capped);

@@ -107,12 +107,18 @@ class Speaker {
       say(count_of(tasks, "task"), why_.sticky_queue.empty() ? " of its key" : "",
           tasks == 1 ? " is" : " are", " before it.");
     }
+    if (!why_.shared_line.empty()) {
+      say("The queue has more keys than it may: its key shares the line ", why_.shared_line,
+          " with others, and ", count_of(why_.others_before, "task"), " of theirs ",
+          why_.others_before == 1 ? "is" : "are", " before it.");
+    }
     if (standing.keys_before > 0) {
       say(count_of(static_cast<int64_t>(standing.keys_before), "key"),
           standing.keys_before == 1 ? " is" : " are", " served before its key's next task.");
     }
     const bool is_held = standing.holds != 0 || is_queue_held();
-    if (tasks == 0 && standing.keys_before == 0 && !standing.is_behind_older_order && !is_held) {
+    if (tasks + why_.others_before == 0 && standing.keys_before == 0 &&
+        !standing.is_behind_older_order && !is_held) {
       say("It is next in its level.");
     }
   }

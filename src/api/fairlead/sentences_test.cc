@@ -81,6 +81,15 @@ TEST_F(SentencesTest, ATaskWithoutAKeyAndAWorkflowTaskAreNamedAsSuch) {
   EXPECT_EQ(told()[1], "1 task is before it.");
 }
 
+TEST_F(SentencesTest, AKeyInASharedLineIsToldFromTheOthersInIt) {
+  why.shared_line = "/_sys/shared/7";
+  why.others_before = 1;
+  EXPECT_THAT(told(), ElementsAre(kWaits,
+                                  "The queue has more keys than it may: its key shares the line "
+                                  "/_sys/shared/7 with others, and 1 task of theirs is before it.",
+                                  kOnePoll));
+}
+
 TEST_F(SentencesTest, WhatHoldsTheQueueIsNamedWithItsNumbers) {
   why.standing.is_queue_paused = true;
   why.standing.is_queue_capped = true;

@@ -203,6 +203,7 @@ v1::Key key_of(const queue::KeyView& view, size_t recent, TimeNs now) {
   v1::Key out;
   out.set_key(view.key);
   out.set_is_shared(queue::is_shared_line(view.key));
+  out.set_shared_line(view.shared_line);
   out.set_waiting(view.waiting);
   for (const int64_t waiting : view.waiting_by_level) out.add_waiting_by_level(waiting);
   if (view.oldest_ns != 0) *out.mutable_oldest_age() = age_of(view.oldest_ns, now);

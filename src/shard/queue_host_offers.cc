@@ -1,0 +1,205 @@
+// New tasks: whether one goes to a worker at once, and who pays for it.
+
+#include "shard/queue_host.h"
+
+namespace fairlead::shard {
+
+namespace {
+
+// Without a poll for this long a queue has no worker.
+constexpr DurationNs kNoPoller = kMinute;
+
+}  // namespace
+
+// May a task of the queue, or of a sticky queue that belongs to it, go now?
+std::optional<Permit> QueueHost::admit(const QueueAddress& queue) {
+  const auto normal = queue.normal_queue();
+  auto& owner = line(normal);
+  if (owner.seat == nullptr) owner.seat = env_.desk->open(normal.name);
+  auto decision = env_.desk->admit(owner.seat.get());
+  if (auto* permit = std::get_if<Permit>(&decision)) {
+    owner.look_again_at = kNever;
+    owner.refused = PollEnd::kNothing;
+    return std::move(*permit);
+  }
+  const auto& refusal = std::get<admission::Refusal>(decision);
+  owner.look_again_at = refusal.look_again_at(env_.clock->now());
+  owner.refused = refusal.cause == admission::Refusal::Cause::kUnavailable ? PollEnd::kUnavailable
+                                                                           : PollEnd::kThrottled;
+  owner.is_refused = true;
+  line(queue).is_refused = true;
+  return std::nullopt;
+}
+
+// A task goes out on a queue of one worker's own: its key pays where everyone waits.
+void QueueHost::charge(const QueueAddress& queue, uint32_t level, const std::string& key,
+                       float weight) {
+  const auto normal = queue.normal_queue();
+  tasks(normal).charge(level, key, weight, env_.clock->now());
+  if (env_.observer != nullptr) env_.observer->passed(normal.name, level, key, weight, false);
+}
+
+// A new task goes to a worker without waiting: its key pays.
+void QueueHost::pass(const QueueAddress& queue, uint32_t level, const std::string& key,
+                     float weight) {
+  const TimeNs now = env_.clock->now();
+  if (queue.is_sticky()) {
+    charge(queue, level, key, weight);
+    tasks(queue.normal_queue()).occupy(key, now);
+    return;
+  }
+  tasks(queue).hand_over(level, key, weight, now);
+  if (env_.observer != nullptr) env_.observer->passed(queue.name, level, key, weight, true);
+}
+
+// The same, to be paid when the step that makes the task is written, here. Until then it is like
+// any other task that was picked and has not started yet.
+queue::Waiting QueueHost::claim(const QueueAddress& queue, uint32_t level, const std::string& key,
+                                float weight) {
+  const TimeNs now = env_.clock->now();
+  queue::Waiting claimed{{level, key, TaskSeq(0)}, {}};
+  claimed.task.weight = weight;
+  claimed.task.created_ns = now;
+  if (queue.is_sticky()) {
+    tasks(queue.normal_queue()).occupy(key, now);
+    return claimed;
+  }
+  claimed.place = tasks(queue).claim(level, key, weight, now);
+  if (env_.observer != nullptr) env_.observer->passed(queue.name, level, key, weight, true);
+  return claimed;
+}
+
+std::optional<QueueHost::Handed> QueueHost::hand_over(const QueueAddress& queue,
+                                                      const model::Priority& priority,
+                                                      Writing writing) {
+  auto& account = stored(queue);
+  const uint32_t level = level_of(queue, priority);
+  auto key = account.tasks().line_of(priority.fairness_key());
+  const bool leaves_rows = account.tasks().hand_over_leaves_rows(level);
+  if (leaves_rows && writing.is_elsewhere()) return std::nullopt;
+  if (!account.tasks().may_hand_over(level, key, env_.clock->now())) return std::nullopt;
+  auto permit = admit(queue);
+  if (!permit.has_value()) return std::nullopt;
+  return hand(queue, level, std::move(key), priority.fairness_weight(), *std::move(permit),
+              leaves_rows, writing);
+}
+
+// The same on a worker's own queue, for that worker: as if it polled there. What is more urgent on
+// the queue that everyone polls goes first. Where caps are scarce, everything that waits for a
+// place goes first, but for a worker that goes on with what it has begun; and a key that is drained
+// begins nothing.
+std::optional<QueueHost::Handed> QueueHost::hand_over_sticky(const QueueAddress& queue,
+                                                             const model::Priority& priority,
+                                                             bool goes_on, Writing writing) {
+  auto& account = stored(queue.normal_queue());
+  const TimeNs now = env_.clock->now();
+  const uint32_t level = level_of(queue, priority);
+  auto key = account.tasks().line_of(priority.fairness_key());
+  const bool leaves_rows = account.tasks().hand_over_leaves_rows(level);
+  if (leaves_rows && writing.is_elsewhere()) return std::nullopt;
+  if (!account.tasks().may_run(key) || account.tasks().next_level(now) < level) return std::nullopt;
+  if (!goes_on && account.tasks().is_key_draining(key)) return std::nullopt;
+  if (account.tasks().has_caps() && !goes_on && !account.tasks().may_hand_over(level, key, now)) {
+    return std::nullopt;
+  }
+  if (!tasks(queue).may_hand_over(level, key, now)) return std::nullopt;
+  auto permit = admit(queue);
+  if (!permit.has_value()) return std::nullopt;
+  return hand(queue, level, std::move(key), priority.fairness_weight(), *std::move(permit),
+              leaves_rows, writing);
+}
+
+QueueHost::Handed QueueHost::hand(const QueueAddress& queue, uint32_t level, std::string key,
+                                  float weight, Permit permit, bool leaves_rows, Writing writing) {
+  Handed handed{std::move(permit), std::move(key), std::nullopt};
+  if (leaves_rows && writing.batch == nullptr) {
+    handed.claim = claim(queue, level, handed.key, weight);
+    return handed;
+  }
+  pass(queue, level, handed.key, weight);
+  if (writing.batch != nullptr) stored(queue.normal_queue()).add_rows(writing.batch);
+  return handed;
+}
+
+void QueueHost::claimed(const QueueAddress& queue, const queue::Waiting& claim,
+                        store::WriteBatch* batch) {
+  if (queue.is_sticky()) {
+    charge(queue, claim.place.level, claim.place.key, claim.task.weight);
+  } else {
+    tasks(queue).started(claim.place, env_.clock->now());
+  }
+  stored(queue.normal_queue()).add_rows(batch);
+}
+
+// A worker that gives back a task in the same step has a place to go on in, if anybody has one.
+void QueueHost::take_along(const QueueAddress& queue, const model::Priority& priority,
+                           const Along& along, Writing writing, Offered* offered) {
+  const auto normal = queue.normal_queue();
+  const bool swaps = along.gives_back.has_value() && tasks(normal).has_caps();
+  if (swaps) tasks(normal).release(*along.gives_back, env_.clock->now());
+  auto handed = queue.is_sticky() ? hand_over_sticky(queue, priority, along.goes_on, writing)
+                                  : hand_over(queue, priority, writing);
+  offered->is_taken = handed.has_value();
+  if (handed.has_value()) {
+    offered->permit = std::move(handed->permit);
+    offered->key = std::move(handed->key);
+    offered->claim = std::move(handed->claim);
+    offered->keeps_slot = swaps;
+  } else if (swaps) {
+    tasks(normal).occupy(*along.gives_back, env_.clock->now());
+  }
+}
+
+QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
+                                    const std::optional<Along>& along, Writing writing) {
+  Offered offered;
+  if (along.has_value()) {
+    take_along(queue, priority, *along, writing, &offered);
+    if (offered.is_taken) return offered;
+  }
+  const TimeNs now = env_.clock->now();
+  const auto normal = queue.normal_queue();
+  auto& account = stored(normal);
+  const uint32_t level = level_of(queue, priority);
+  offered.key = account.tasks().line_of(priority.fairness_key());
+  const auto& key = offered.key;
+  if (key != priority.fairness_key()) ++line(normal).counts.sharing_lines;
+  auto& target = line(queue);
+  // What has to wait for a place, or for the end of a drain, waits where everyone does, in the
+  // order that is due.
+  if (queue.is_sticky() &&
+      (!is_live(target) || !account.tasks().may_run(key) || account.tasks().is_key_draining(key))) {
+    return offered;
+  }
+  auto& own = queue.is_sticky() ? load(queue, target) : account;
+  const bool is_free = writing.batch != nullptr || !account.tasks().hand_over_leaves_rows(level);
+  // Handed over at once only if no waiting task has a better claim.
+  if (is_free && has_poll(queue) && own.tasks().may_hand_over(level, key, now)) {
+    offered.permit = admit(queue);
+    if (offered.permit.has_value()) {
+      offered.poll = take_poll(queue);
+      pass(queue, level, key, priority.fairness_weight());
+      if (writing.batch != nullptr) account.add_rows(writing.batch);
+      ++target.counts.polls_with_task;
+      ++target.counts.polls_with_new_task;
+      target.dispatches.fresh[level].add(0);
+      offered.poll->delta = advise(target, *offered.poll, now, false);
+      offered.poll_from_sticky = queue.is_sticky();
+      return offered;
+    }
+  }
+  offered.place = own.tasks().reserve(level, key);
+  ++target.counts.added_to_backlog;
+  if (target.polls.empty() && target.last_poll + kNoPoller < now) {
+    ++target.counts.added_without_poller;
+  }
+  // What a queue is to remember of its order is known before its first task waits.
+  if (!queue.is_sticky() && own.tasks().rules_changed()) {
+    store::WriteBatch rules;
+    own.add_rules(&rules);
+    env_.write(rules);
+  }
+  return offered;
+}
+
+}  // namespace fairlead::shard
