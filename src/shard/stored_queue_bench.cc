@@ -1,11 +1,18 @@
 // A queue and its rows in the real store: how long it takes to come back after a restart, and
-// whether a long backlog is handed out as fast as a short one.
+// whether a long backlog is handed out as fast as a short one. With FAIRLEAD_SCALE_TASKS=10000000
+// and FAIRLEAD_SCALE_KEYS=1000000 also a backlog of that size, which takes minutes and gigabytes of
+// disk.
 
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
 
+#include <algorithm>
+#include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "shard/stored_queue.h"
 #include "store/keys.h"
@@ -116,6 +123,87 @@ BENCHMARK(drain)
     ->Iterations(2)
     ->UseRealTime()
     ->Unit(benchmark::kMillisecond);
+
+// ---- one very long backlog
+
+int64_t asked(const char* variable, int64_t otherwise) {
+  const char* value = std::getenv(variable);
+  return value == nullptr ? otherwise : std::stoll(value);
+}
+
+// From /proc/self/status, in MiB.
+double memory(const std::string& field) {
+  std::ifstream status("/proc/self/status");
+  std::string line;
+  while (std::getline(status, line)) {
+    if (line.starts_with(field)) return std::stod(line.substr(field.size())) / 1024;
+  }
+  return 0;
+}
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+// Opens the queue and starts the first million of its tasks, as a server would: what the queue
+// costs in memory, how long it takes to come back, and how long a decision takes.
+void scale(benchmark::State& state) {
+  const int64_t tasks = asked("FAIRLEAD_SCALE_TASKS", 0);
+  const int64_t keys = asked("FAIRLEAD_SCALE_KEYS", 1'000'000);
+  const int64_t starts = std::min<int64_t>(tasks - 1, 1'000'000);
+  const Folder folder;
+  fill(*folder.open(), tasks, keys);
+  for (auto _ : state) {
+    const auto store = folder.open();
+    const double before = memory("VmRSS:");
+    auto begin = std::chrono::steady_clock::now();
+    StoredQueue queue(store.get(), kShard, kQueue, {}, kNow);
+    state.counters["open_s"] = seconds_since(begin);
+    state.counters["opened_MiB"] = memory("VmRSS:") - before;
+    std::vector<uint32_t> picks_ns;
+    picks_ns.reserve(static_cast<size_t>(starts) + 1);
+    const auto start = [&] {
+      const auto picking = std::chrono::steady_clock::now();
+      const auto picked = queue.tasks().pick(kNow);
+      picks_ns.push_back(static_cast<uint32_t>(seconds_since(picking) * 1e9));
+      store::WriteBatch batch;
+      batch.erase(store::keys::task(kShard, kQueue, 3, picked->place.key, picked->place.seq));
+      queue.tasks().started(picked->place, kNow);
+      queue.add_rows(&batch);
+      benchmark::DoNotOptimize(store->write(batch));
+    };
+    begin = std::chrono::steady_clock::now();
+    start();  // with an account for every key
+    state.counters["first_start_s"] = seconds_since(begin);
+    begin = std::chrono::steady_clock::now();
+    for (int64_t i = 0; i < starts; ++i) start();
+    state.counters["starts_per_s"] = static_cast<double>(starts) / seconds_since(begin);
+    double sum = 0;
+    for (const uint32_t one : picks_ns) sum += one;
+    const auto at = [&](double part) {
+      const auto place =
+          static_cast<std::ptrdiff_t>(part * static_cast<double>(picks_ns.size() - 1));
+      std::nth_element(picks_ns.begin(), picks_ns.begin() + place, picks_ns.end());
+      return static_cast<double>(picks_ns[static_cast<size_t>(place)]) / 1000;
+    };
+    state.counters["picks_per_s"] = 1e9 * static_cast<double>(picks_ns.size()) / sum;
+    state.counters["pick_p50_us"] = at(0.5);
+    state.counters["pick_p99_us"] = at(0.99);
+    state.counters["pick_max_us"] = at(1);
+    state.counters["tasks_in_memory"] = static_cast<double>(queue.tasks().tasks_in_memory());
+    state.counters["store_MiB"] = before;
+    state.counters["peak_MiB"] = memory("VmHWM:");
+  }
+}
+
+[[maybe_unused]] const bool is_scale_asked_for = [] {
+  if (asked("FAIRLEAD_SCALE_TASKS", 0) < 2) return false;
+  benchmark::RegisterBenchmark("scale", scale)
+      ->Iterations(1)
+      ->UseRealTime()
+      ->Unit(benchmark::kSecond);
+  return true;
+}();
 
 }  // namespace
 }  // namespace fairlead::shard
