@@ -1,20 +1,28 @@
 """Runs that are asked to stop and may clean up, by workers that can tell their code."""
 
 import asyncio
+import contextlib
 
 import pytest
 from durable_workflow.errors import WorkflowCancelled
 
 import stops
 
-ABLE = {"workflows": stops.WORKFLOWS, "activities": stops.ACTIVITIES, "capabilities": ["cooperative_cancellation"]}
+# A worker that can stop its activities gives each a process of its own, which takes its time: most tests leave them to
+# another worker.
+ABLE = {"workflows": stops.WORKFLOWS, "activities": [], "capabilities": ["cooperative_cancellation"]}
+WORKING = ABLE | {"activities": [stops.clean, stops.endless]}
+HANDS = {"workflows": [], "activities": stops.ACTIVITIES}
 UNABLE = {"workflows": stops.WORKFLOWS, "activities": stops.ACTIVITIES}
 ONCE = ("CooperativeCancellationRequested", "CooperativeCancellationDelivered", "WorkflowCancelled")
 
 
 def work_with(script, options=ABLE):
     async def run(stage):
-        async with stage.worker(**options):
+        async with contextlib.AsyncExitStack() as workers:
+            if not options["activities"]:
+                await workers.enter_async_context(stage.worker(**HANDS))
+            await workers.enter_async_context(stage.worker(**options))
             await script(stage)
 
     return run
@@ -25,7 +33,6 @@ async def has_event(stage, handle, name, times=1):
 
 
 async def is_cancelled(stage, handle):
-    # A worker that can stop its activities gives each a process of its own, which takes its time.
     with pytest.raises(WorkflowCancelled):
         await stage.result(handle, timeout=90)
     types = await stage.event_types(handle)
@@ -63,7 +70,7 @@ def test_a_run_may_be_asked_before_it_began(perform):
     async def script(stage):
         handle = await stage.start("stoppable", "timer")
         await handle.request_cancellation()
-        async with stage.worker(**ABLE):
+        async with stage.worker(**HANDS), stage.worker(**ABLE):
             await is_cancelled(stage, handle)
 
     perform(script, with_worker=False)
@@ -95,7 +102,7 @@ def test_what_comes_before_the_call_is_recorded_first(perform):
     async def script(stage):
         handle = await stage.start("stop-recording")
         await handle.request_cancellation()
-        async with stage.worker(**ABLE):
+        async with stage.worker(**HANDS), stage.worker(**ABLE):
             types = await is_cancelled(stage, handle)
             assert types.count("SideEffectRecorded") == 1
             assert types.index("SideEffectRecorded") < types.index("CooperativeCancellationDelivered")
@@ -111,7 +118,7 @@ def test_a_local_activity_cleans_up(perform):
         types = await is_cancelled(stage, handle)
         assert types.count("ActivityCompleted") == 2
 
-    perform(work_with(script), with_worker=False)
+    perform(work_with(script, WORKING), with_worker=False)
 
 
 @pytest.mark.parametrize("policy", ["try_cancel", "wait_cancellation_completed"])
@@ -126,7 +133,7 @@ def test_work_is_stopped_and_its_worker_says_so(perform, policy):
         if policy == "wait_cancellation_completed":
             assert types.index("ActivityCancellationAcknowledged") < types.index("CooperativeCancellationDelivered")
 
-    perform(work_with(script), with_worker=False)
+    perform(work_with(script, WORKING), with_worker=False)
 
 
 def test_abandoned_work_goes_on_meanwhile(perform):
@@ -137,7 +144,7 @@ def test_abandoned_work_goes_on_meanwhile(perform):
         types = await is_cancelled(stage, handle)
         assert "ActivityCancelled" not in types
 
-    perform(work_with(script), with_worker=False)
+    perform(work_with(script, WORKING), with_worker=False)
 
 
 @pytest.mark.parametrize("policy", ["try_cancel", "wait_cancellation_completed"])
