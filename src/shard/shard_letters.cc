@@ -61,6 +61,7 @@ StartRequest start_request(const model::Letter& letter) {
   start.cron_schedule = child.cron_schedule();
   start.parent = letter.start_child().parent();
   start.root = letter.start_child().root();
+  start.version = letter.start_child().version();
   for (const auto& [key, value] : child.memo()) start.memo.emplace_back(key, value);
   for (const auto& [key, value] : child.search_attributes()) {
     start.search_attributes.emplace_back(key, value);
