@@ -144,6 +144,10 @@ void Door::Impl::poll(CallPtr call, model::TaskKind kind) {
   request.kind = kind;
   request.queue.set_name(engine_queue(worker->queue));
   request.identity = worker->id;
+  // A workflow task without a marker is for every worker; an activity task without one is for
+  // workers without a build.
+  request.version = worker->build_id;
+  request.takes_unversioned = is_workflow && !worker->build_id.empty();
   const auto timeout = integer_of(call->body, "timeout_seconds");
   request.hold_until = now() + (timeout.has_value() ? *timeout * kSecond : options_.poll_timeout);
   auto& receipt = receipts_[key];
@@ -205,7 +209,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
                    {"lease_expires_at", format_time(task.expires_ns)},
                    {"namespace", call.ns->name()},
                    {"sticky_replay_mode", "cold_replay"},
-                   {"compatibility", nullptr},
+                   {"compatibility", text_or_null(task.version)},
                    {"history_budget", history_budget(task, options_)}};
   if (const auto* input = member(started, "input")) out["arguments"] = *input;
   if (events.count < total) out["next_history_page_token"] = page_token(events.count, total + 1);
