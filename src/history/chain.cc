@@ -135,6 +135,8 @@ void continue_chain(const model::RunState& last, const Successor& successor,
   const bool is_asked = successor.closing.kind() == model::WORKFLOW_CONTINUED_AS_NEW;
   next->set_workflow_type(is_asked ? asked.workflow_type() : last.workflow_type());
   next->set_task_queue(is_asked ? asked.task_queue() : last.task_queue());
+  // Another queue has other workers.
+  if (next->task_queue() == last.task_queue()) next->set_version(last.version());
   next->set_run_timeout_ns(is_asked ? asked.run_timeout_ns() : last.run_timeout_ns());
   next->set_task_timeout_ns(is_asked ? asked.task_timeout_ns() : last.task_timeout_ns());
   next->set_cron_schedule(is_asked ? asked.cron_schedule() : last.cron_schedule());

@@ -179,6 +179,8 @@ void ask_for_child(Transaction& tx, const model::ChildState& child, const model:
   *start->mutable_root() = state.has_root() ? state.root() : name_of(state);
   if (author_of(state, id) != state.run_id()) start->set_author_run_id(author_of(state, id));
   *asked.mutable_priority() = merge_priority(state.priority(), asked.priority());
+  // Another queue has other workers.
+  if (asked.task_queue() == state.task_queue()) start->set_version(state.version());
   *start->mutable_child() = std::move(asked);
   tx.post(id, std::move(letter));
 }

@@ -166,6 +166,7 @@ model::RunState descendant(const model::RunState& base, int64_t event_id, const 
   state.set_workflow_id(base.workflow_id());
   state.set_run_id(fork.run_id);
   state.set_flavour(base.flavour());
+  state.set_version(base.version());
   state.set_user_metadata(base.user_metadata());
   state.set_start_request_id(base.start_request_id());
   state.set_reset_request_id(fork.request_id);

@@ -109,8 +109,13 @@ class Domain {
   };
   // Calls `write(member, saved)` for each member whose row has to change; nullopt: the row goes. A
   // lone member needs no row, unless it matters that it is not fresh: its start is the clock.
+  // Calls `left(member)` for each that has left and has no row any more: it can be freed.
+  template <typename Write, typename Left>
+  void save(Write write, Left left);
   template <typename Write>
-  void save(Write write);
+  void save(Write write) {
+    save(write, [](Member) {});
+  }
   bool has_unsaved() const { return !unsaved_.empty(); }
   // The clock moved without a pick: those who came before that must not be remembered as if they
   // came after.
@@ -189,8 +194,8 @@ void Domain::fetch_ahead(Next next, Soon soon) const {
   }
 }
 
-template <typename Write>
-void Domain::save(Write write) {
+template <typename Write, typename Left>
+void Domain::save(Write write, Left left) {
   settle();
   is_save_due_ = false;
   size_t kept = 0;
@@ -201,6 +206,7 @@ void Domain::save(Write write) {
       account.is_unsaved = false;
       if (account.has_row) write(member, std::nullopt);
       account.has_row = false;
+      left(member);
     } else if (members_ == 1 && !is_prompt_) {
       unsaved_[kept++] = member;
     } else {

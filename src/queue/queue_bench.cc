@@ -16,7 +16,8 @@ constexpr TimeNs kNow = 1'700'000'000 * kSecond;
 // Rows that always are what they were when the queue was told of them.
 class NoRows : public Backlog {
  public:
-  std::vector<Numbered> read(uint32_t, const std::string&, TaskSeq from, size_t max) override {
+  std::vector<Numbered> read(const std::string&, uint32_t, const std::string&, TaskSeq from,
+                             size_t max) override {
     std::vector<Numbered> rows;
     for (size_t i = 0; i < max; ++i) {
       rows.push_back({TaskSeq(from.value() + i), Task{}});

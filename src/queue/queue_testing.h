@@ -19,6 +19,9 @@ class QueueBench : public Backlog {
   struct Disk {
     std::map<std::tuple<uint32_t, std::string, TaskSeq>, Task> tasks;
     std::map<std::pair<uint32_t, std::string>, std::string> accounts;
+    // By version.
+    std::map<std::tuple<std::string, uint32_t, std::string, TaskSeq>, Task> pinned;
+    std::map<std::tuple<std::string, uint32_t, std::string>, std::string> version_accounts;
     std::map<std::string, std::string> limiters;
     std::map<std::string, int> leases;
     std::string state;
@@ -30,9 +33,18 @@ class QueueBench : public Backlog {
     reopen();
   }
 
-  std::vector<Numbered> read(uint32_t level, const std::string& key, TaskSeq from,
-                             size_t max) override {
+  std::vector<Numbered> read(const std::string& version, uint32_t level, const std::string& key,
+                             TaskSeq from, size_t max) override {
     std::vector<Numbered> found;
+    if (!version.empty()) {
+      auto at = disk.pinned.lower_bound({version, level, key, from});
+      for (; at != disk.pinned.end() && found.size() < max; ++at) {
+        const auto& [row_version, row_level, row_key, seq] = at->first;
+        if (row_version != version || row_level != level || row_key != key) break;
+        found.push_back({seq, at->second});
+      }
+      return found;
+    }
     for (auto at = disk.tasks.lower_bound({level, key, from}); at != disk.tasks.end(); ++at) {
       const auto& [row_level, row_key, seq] = at->first;
       if (row_level != level || row_key != key || found.size() == max) break;
@@ -50,10 +62,19 @@ class QueueBench : public Backlog {
     for (const auto& [at, task] : disk.tasks) {
       queue->load_task(std::get<0>(at), std::get<1>(at), {std::get<2>(at), task});
     }
+    for (const auto& [at, task] : disk.pinned) {
+      const auto& [version, level, key, seq] = at;
+      queue->load_task(level, key, {seq, task}, version);
+    }
     for (const auto& [at, bytes] : disk.accounts) {
       model::AccountRow row;
       row.ParseFromString(bytes);
       queue->load_account(at.first, at.second, row);
+    }
+    for (const auto& [at, bytes] : disk.version_accounts) {
+      model::AccountRow row;
+      row.ParseFromString(bytes);
+      queue->load_account(std::get<1>(at), std::get<2>(at), row, std::get<0>(at));
     }
     for (const auto& [key, bytes] : disk.limiters) {
       model::LimiterRow row;
@@ -67,34 +88,44 @@ class QueueBench : public Backlog {
     if (queue->rules_changed()) disk.rules = queue->take_rules();
   }
 
-  Place add(const std::string& key, float weight = 0, uint32_t level = kDefaultLevel) {
-    const Place place = queue->reserve(level, key);
+  Place add(const std::string& key, float weight = 0, uint32_t level = kDefaultLevel,
+            const Stream& stream = {}) {
+    const Place place = queue->reserve(level, key, stream);
     Task task;
     task.scheduled_id = next_id != 0 ? next_id : static_cast<int64_t>(place.seq.value());
     task.created_ns = now;
     task.weight = weight;
-    disk.tasks[{level, key, place.seq}] = task;
+    task.slot = stream.slot;
+    if (stream.is_pinned()) {
+      disk.pinned[{stream.version, level, key, place.seq}] = task;
+    } else {
+      disk.tasks[{level, key, place.seq}] = task;
+    }
     queue->add(place, task, now);
     return place;
+  }
+  void erase(const Place& place) {
+    disk.tasks.erase({place.level, place.key, place.seq});
+    disk.pinned.erase({place.stream.version, place.level, place.key, place.seq});
   }
   void add_many(const std::string& key, int count, float weight = 0,
                 uint32_t level = kDefaultLevel) {
     for (int i = 0; i < count; ++i) add(key, weight, level);
   }
   void remove(const Place& place) {
-    disk.tasks.erase({place.level, place.key, place.seq});
+    erase(place);
     queue->remove(place, now);
     if (queue->are_rows_due()) write();
   }
 
   // One start, committed. Nullopt: nothing may go now.
-  std::optional<Waiting> start() {
-    const auto picked = queue->pick(now);
+  std::optional<Waiting> start(const std::string& version = {}) {
+    const auto picked = queue->pick(now, version);
     if (picked.has_value()) commit(picked->place);
     return picked;
   }
   void commit(const Place& place) {
-    disk.tasks.erase({place.level, place.key, place.seq});
+    erase(place);
     ++disk.leases[place.key];
     queue->started(place, now);
     write();
@@ -107,7 +138,12 @@ class QueueBench : public Backlog {
     for (auto& change : queue->take_rows()) {
       switch (change.table) {
         case RowChange::Table::kAccount:
-          put(disk.accounts, std::pair(change.level, change.key), change.value);
+          if (change.version.empty()) {
+            put(disk.accounts, std::pair(change.level, change.key), change.value);
+          } else {
+            put(disk.version_accounts, std::tuple(change.version, change.level, change.key),
+                change.value);
+          }
           break;
         case RowChange::Table::kLimiter:
           put(disk.limiters, change.key, change.value);

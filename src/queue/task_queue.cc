@@ -21,27 +21,19 @@ TaskQueue::TaskQueue(Backlog* backlog, Settings settings)
       throttled_keys_(ByArrival{this}),
       debts_(ByArrival{this}) {
   epochs_.push_back({asked_order()});
+  targets_.push_back(std::make_unique<Target>());
   add_levels(settings_.levels);
 }
 
-void TaskQueue::add_levels(uint32_t levels) {
-  FL_ASSERT(levels <= kLevelsMax, "levels are clipped before they get here");
-  while (levels_.size() < levels) {
-    levels_.push_back(std::make_unique<Level>());
-    at_epoch_[levels_.size() - 1] = first_epoch_of(levels_.size() - 1);
-    rebuild(static_cast<uint32_t>(levels_.size()));
-  }
-}
-
-void TaskQueue::Lines::add(uint32_t level, uint32_t line) {
+void TaskQueue::Lines::add(LaneId lane, uint32_t line) {
   const auto after = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return entry.level > level; });
-  entries_.insert(after, {level, line});
+                                  [&](const Entry& entry) { return entry.lane > lane; });
+  entries_.insert(after, {lane, line});
 }
 
-void TaskQueue::Lines::erase(uint32_t level) {
+void TaskQueue::Lines::erase(LaneId lane) {
   const auto found = std::find_if(entries_.begin(), entries_.end(),
-                                  [&](const Entry& entry) { return entry.level == level; });
+                                  [&](const Entry& entry) { return entry.lane == lane; });
   if (found != entries_.end()) entries_.erase(found);
 }
 
@@ -75,26 +67,26 @@ std::string TaskQueue::line_of(const std::string& key) const {
   return shared_line(key);
 }
 
-Member TaskQueue::get_line(uint32_t number, uint32_t key) {
-  if (const uint32_t known = keys_[key].lines.find(number); known != kNone) return known;
-  auto& owner = level(number);
+Member TaskQueue::get_line(LaneId lane, uint32_t key) {
+  if (const uint32_t known = keys_[key].lines.find(lane); known != kNone) return known;
+  auto& owner = at(lane);
   const Member member = owner.domain.add();
   const uint32_t line = owner.lines.add();
   FL_ASSERT(line == member, "lines and members are numbered alike");
   owner.lines[line].key = key;
   owner.domain.set_running(member, keys_[key].running);
-  keys_[key].lines.add(number, member);
+  keys_[key].lines.add(lane, member);
   return member;
 }
 
 // Forgets a line without tasks, debts or rows.
-void TaskQueue::retire(uint32_t number, Member member) {
-  auto& owner = level(number);
+void TaskQueue::retire(LaneId lane, Member member) {
+  auto& owner = at(lane);
   auto& line = owner.lines[member];
   if (line.key == kNone || line.count() > 0 || line.picks > 0) return;
   if (!owner.domain.can_free(member)) return;
   const uint32_t key = line.key;
-  keys_[key].lines.erase(number);
+  keys_[key].lines.erase(lane);
   owner.lines.free(member);
   owner.domain.free(member);
   retire_key(key);
@@ -127,8 +119,8 @@ const model::QueueRules::KeyRule* TaskQueue::rule_of(const Key& key) const {
   return found == rules_.keys().end() ? nullptr : &found->second;
 }
 
-void TaskQueue::set_head(uint32_t number, Line& line, const Numbered* head) {
-  auto& heads = level(number).heads;
+void TaskQueue::set_head(LaneId lane, Line& line, const Numbered* head) {
+  auto& heads = at(lane).heads;
   if (line.head != 0) {
     const auto found = heads.find(line.head_created / kSecond);
     if (found != heads.end() && --found->second == 0) heads.erase(found);
@@ -141,19 +133,19 @@ void TaskQueue::set_head(uint32_t number, Line& line, const Numbered* head) {
 }
 
 // Finds out which task is the line's first. The line's window may be read.
-void TaskQueue::find_head(uint32_t number, Line& line) {
-  if (line.window.empty() && !load_window(number, line)) {
-    set_head(number, line, nullptr);
+void TaskQueue::find_head(LaneId lane, Line& line) {
+  if (line.window.empty() && !load_window(lane, line)) {
+    set_head(lane, line, nullptr);
     return;
   }
   const Numbered head = line.window.front();
-  set_head(number, line, &head);
+  set_head(lane, line, &head);
   keep_bound(line);
 }
 
-bool TaskQueue::takes_part(uint32_t number, const Line& line) const {
+bool TaskQueue::takes_part(LaneId lane, const Line& line) const {
   const auto& key = keys_[line.key];
-  if (line.head == 0 || key.holds != 0 || !is_in_play(number, line.head)) return false;
+  if (line.head == 0 || key.holds != 0 || !is_in_play(lane, line.head)) return false;
   return !is_drained(key, line.head);
 }
 
@@ -163,11 +155,11 @@ bool TaskQueue::is_drained(const Key& key, uint64_t seq) const {
 }
 
 // Brings the line's part in the order up to date.
-void TaskQueue::refresh(uint32_t number, Member member) {
-  auto& owner = level(number);
+void TaskQueue::refresh(LaneId lane, Member member) {
+  auto& owner = at(lane);
   const auto& line = owner.lines[member];
   const auto& key = keys_[line.key];
-  const bool takes_part = this->takes_part(number, line);
+  const bool takes_part = this->takes_part(lane, line);
   if (takes_part && !owner.domain.is_active(member)) {
     owner.domain.activate(member, weight_of(key, line.head_weight), line.head);
   } else if (takes_part) {
@@ -178,16 +170,39 @@ void TaskQueue::refresh(uint32_t number, Member member) {
 }
 
 void TaskQueue::refresh_key(uint32_t key) {
-  for (const auto& own : keys_[key].lines) refresh(own.level, own.line);
+  for (const auto& own : keys_[key].lines) refresh(own.lane, own.line);
 }
 
 // --- Tasks --------------------------------------------------------------------------------------
 
-Place TaskQueue::reserve(uint32_t number, const std::string& key) {
-  FL_ASSERT(number >= 1 && number <= kLevelsMax, "levels are clipped before they get here");
+Place TaskQueue::reserve(uint32_t level, const std::string& key, Stream stream) {
+  FL_ASSERT(level >= 1 && level <= kLevelsMax, "levels are clipped before they get here");
   const uint64_t seq = next_seq_++;
   reserved_.insert(seq);
-  return {number, key, TaskSeq(seq)};
+  return {level, key, TaskSeq(seq), std::move(stream)};
+}
+
+// A task waits in its line from now on: in memory if there is room, or if everything around it is
+// there.
+void TaskQueue::keep(LaneId lane, Line& line, const Numbered& task) {
+  auto& owner = at(lane);
+  const uint64_t seq = task.seq.value();
+  ++size_;
+  ++owner.waiting;
+  if (task.task.is_pinned) ++owner.pinned;
+  const bool fits = line.beyond == 0 && in_memory_ < settings_.tasks_in_memory_max &&
+                    line.window.size() < Window::kTasksMax;
+  if (fits || seq <= line.loaded_to) {
+    if (seq > line.loaded_to) {
+      line.window.push_back(task);
+    } else {
+      line.window.insert(task);
+    }
+    ++in_memory_;
+    line.loaded_to = std::max(line.loaded_to, seq);
+  } else {
+    set_beyond(line, line.beyond + 1);
+  }
 }
 
 void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
@@ -196,84 +211,76 @@ void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
   const uint32_t key = get_key(place.key);
   // Somebody new who may not start at all must not be in the books until that is noticed.
   if (keys_[key].holds == 0 && is_stopped(keys_[key])) recheck_key(key, now);
-  const Member member = get_line(place.level, key);
-  auto& owner = level(place.level);
-  auto& line = owner.lines[member];
-  ++size_;
-  ++owner.waiting;
-  ++epoch_of(seq).tasks[place.level - 1];
-  owner.added.count(now);
-  const bool fits = line.beyond == 0 && in_memory_ < settings_.tasks_in_memory_max &&
-                    line.window.size() < Window::kTasksMax;
-  if (fits || seq <= line.loaded_to) {
-    if (seq > line.loaded_to) {
-      line.window.push_back({place.seq, task});
-    } else {
-      line.window.insert({place.seq, task});
-    }
-    ++in_memory_;
-    line.loaded_to = std::max(line.loaded_to, seq);
-  } else {
-    set_beyond(line, line.beyond + 1);
-  }
+  const LaneId lane = get_lane(place.level, place.stream);
+  const Member member = get_line(lane, key);
+  ++epoch_of(seq).count(lane);
+  at(lane).added.count(now);
+  Numbered numbered{place.seq, task};
+  numbered.task.is_pinned = place.stream.is_pinned();
+  auto& line = at(lane).lines[member];
+  keep(lane, line, numbered);
   if (line.head != 0 && line.head < seq) return;
-  const Numbered head{place.seq, task};
-  set_head(place.level, line, &head);
-  refresh(place.level, member);
+  set_head(lane, line, &numbered);
+  refresh(lane, member);
 }
 
 void TaskQueue::remove(const Place& place, TimeNs now) {
   const uint64_t seq = place.seq.value();
   if (picked_.contains(seq)) {
     const Picked picked = picked_.extract(seq).mapped();
-    --level(picked.level).lines[picked.line].picks;
+    --at(picked.lane).lines[picked.line].picks;
     give_back(picked, now);
-    leave_epoch(picked.level, seq);
+    leave_epoch(picked.lane, seq);
     return;
   }
+  const LaneId lane = find_lane(place.level, place.stream);
+  if (lane == kNone) return;
   const uint32_t key = find_key(place.key);
-  if (key == kNone || keys_[key].lines.find(place.level) == kNone) {
-    leave_epoch(place.level, seq);  // found missing, and then its line had nothing left
+  if (key == kNone || keys_[key].lines.find(lane) == kNone) {
+    leave_epoch(lane, seq);  // found missing, and then its line had nothing left
     return;
   }
-  const Member member = keys_[key].lines.find(place.level);
-  auto& owner = level(place.level);
+  const Member member = keys_[key].lines.find(lane);
+  auto& owner = at(lane);
   auto& line = owner.lines[member];
   if (line.window.erase(place.seq)) {
     --in_memory_;
-  } else if (line.beyond > 0) {
+  } else if (line.beyond > 0 && seq > line.loaded_to) {
     set_beyond(line, line.beyond - 1);
   } else {
-    leave_epoch(place.level, seq);  // found missing when its rows were read
+    leave_epoch(lane, seq);  // found missing when its rows were read
     return;
   }
   --size_;
   --owner.waiting;
+  if (place.stream.is_pinned()) --owner.pinned;
   if (line.head == seq) {
-    find_head(place.level, line);
-    refresh(place.level, member);
+    find_head(lane, line);
+    refresh(lane, member);
   }
-  leave_epoch(place.level, seq);
-  retire(place.level, member);
+  leave_epoch(lane, seq);
+  retire(lane, member);
 }
 
-Numbered TaskQueue::pop_head(uint32_t number, Line& line) {
-  if (line.window.empty() && !load_window(number, line)) return {};
+Numbered TaskQueue::pop_head(LaneId lane, Line& line) {
+  if (line.window.empty() && !load_window(lane, line)) return {};
   const Numbered head = line.window.front();
   line.window.pop_front();
   --in_memory_;
   --size_;
-  --level(number).waiting;
-  find_head(number, line);
+  auto& owner = at(lane);
+  --owner.waiting;
+  if (head.task.is_pinned) --owner.pinned;
+  find_head(lane, line);
   return head;
 }
 
 // The member was taken out of the order by a pick or a charge: how does it go on?
-void TaskQueue::settle_picked(uint32_t number, Member member) {
-  auto& owner = level(number);
+void TaskQueue::settle_picked(LaneId lane, Member member) {
+  auto& owner = at(lane);
   const auto& line = owner.lines[member];
   const auto& key = keys_[line.key];
-  if (takes_part(number, line)) {
+  if (takes_part(lane, line)) {
     owner.domain.next(member, weight_of(key, line.head_weight), line.head);
   } else {
     owner.domain.rest(member);
@@ -283,7 +290,7 @@ void TaskQueue::settle_picked(uint32_t number, Member member) {
 // With a million keys nothing of the next one is in the processor's caches. Its line has been asked
 // for while it was second, its key and its tasks are asked for now, and meanwhile this start is
 // brought to its end.
-void TaskQueue::fetch_ahead(const Level& owner, const Slab<Key>& keys) {
+void TaskQueue::fetch_ahead(const Lane& owner, const Slab<Key>& keys) {
   owner.domain.fetch_ahead(
       [&](Member next) {
         const auto& line = owner.lines[next];
@@ -293,22 +300,23 @@ void TaskQueue::fetch_ahead(const Level& owner, const Slab<Key>& keys) {
       [&](Member soon) { owner.lines.fetch(soon); });
 }
 
-std::optional<Waiting> TaskQueue::pick(TimeNs now) {
-  if (!may_start(now)) return std::nullopt;
-  const Turn turn = take_turn();
+std::optional<Waiting> TaskQueue::pick(TimeNs now, std::string_view version) {
+  const uint32_t target = find_target(version);
+  if (target == kNone || !may_start(now)) return std::nullopt;
+  const Turn turn = take_turn(target);
   if (turn.level == 0) return std::nullopt;
   if (auto found = pick_from(turn, now)) return found;
   // Everyone there turned out to be held back.
   give_turn_back(turn);
-  for (uint32_t number = 1; number <= levels(); ++number) {
-    if (auto found = pick_from({.level = number}, now)) return found;
+  for (uint32_t level = 1; level <= levels(); ++level) {
+    if (auto found = pick_from({.level = level, .target = target}, now)) return found;
   }
   return std::nullopt;
 }
 
 std::optional<Waiting> TaskQueue::pick_from(const Turn& turn, TimeNs now) {
-  const uint32_t number = turn.level;
-  auto& owner = level(number);
+  const LaneId lane = lane_of(turn.level, turn.target);
+  auto& owner = at(lane);
   while (const auto found = owner.domain.pick()) {
     const Member member = *found;
     auto& line = owner.lines[member];
@@ -320,22 +328,24 @@ std::optional<Waiting> TaskQueue::pick_from(const Turn& turn, TimeNs now) {
       recheck_key(key, now);
       continue;
     }
-    Numbered head = pop_head(number, line);
+    Numbered head = pop_head(lane, line);
     if (head.seq.value() == 0) {
       owner.domain.rest(member);
       owner.domain.undo(member);
       continue;
     }
-    Picked picked{number, member, head.task};
+    Picked picked{lane, member, lane, head.task};
     picked.turn = turn;
     ++line.picks;
     take_tokens(key, weight_of(keys_[key], head.task.weight), now, &picked);
     // A hold that begins with this start must not find the member half in the order.
-    settle_picked(number, member);
+    settle_picked(lane, member);
     after_start(key, now);
     picked_.emplace(head.seq.value(), picked);
     fetch_ahead(owner, keys_);
-    return Waiting{{number, keys_[key].name, head.seq}, head.task, size_};
+    Waiting waiting{{turn.level, keys_[key].name, head.seq}, head.task, size_};
+    if (head.task.is_pinned) waiting.place.stream.version = targets_[turn.target]->version;
+    return waiting;
   }
   return std::nullopt;
 }
@@ -345,15 +355,15 @@ void TaskQueue::started(const Place& place, TimeNs now) {
   if (found == picked_.end()) return;  // removed meanwhile
   const Picked picked = found->second;
   picked_.erase(found);
-  auto& owner = level(picked.level);
+  auto& owner = at(picked.lane);
   auto& line = owner.lines[picked.line];
   --line.picks;
   keep_bound(line);
   commit_turn(picked.turn);
   if (picked.is_charged) owner.domain.commit(picked.line);
-  count_dispatch(picked.level, owner.lines[picked.line].key, now);
-  leave_epoch(picked.level, place.seq.value());
-  retire(picked.level, picked.line);
+  count_dispatch(picked.lane, owner.lines[picked.line].key, now);
+  leave_epoch(picked.lane, place.seq.value());
+  retire(picked.lane, picked.line);
 }
 
 void TaskQueue::put_back(const Place& place, TimeNs now) {
@@ -361,25 +371,30 @@ void TaskQueue::put_back(const Place& place, TimeNs now) {
   if (found == picked_.end()) return;  // removed while it was out
   const Picked picked = found->second;
   picked_.erase(found);
-  auto& owner = level(picked.level);
-  auto& line = owner.lines[picked.line];
-  --line.picks;
+  const uint64_t seq = place.seq.value();
+  const uint32_t key = at(picked.lane).lines[picked.line].key;
+  // The routing may have changed meanwhile: then it comes back to another line than it was taken
+  // from.
+  const Member member = get_line(picked.home, key);
+  auto& line = at(picked.home).lines[member];
+  --at(picked.lane).lines[picked.line].picks;
+  if (line.beyond == 0) line.loaded_to = std::max(line.loaded_to, seq);
   const Numbered task{place.seq, picked.task};
-  line.window.insert(task);
-  ++in_memory_;
-  ++size_;
-  ++owner.waiting;
+  keep(picked.home, line, task);
   give_back(picked, now);
-  if (line.head == 0 || line.head > place.seq.value()) {
-    set_head(picked.level, line, &task);
-    refresh(picked.level, picked.line);
+  if (line.head == 0 || line.head > seq) {
+    set_head(picked.home, line, &task);
+    refresh(picked.home, member);
   }
   keep_bound(line);
+  if (picked.home == picked.lane) return;
+  ++epoch_of(seq).count(picked.home);
+  leave_epoch(picked.lane, seq);
 }
 
 // A start that did not happen costs nothing.
 void TaskQueue::give_back(const Picked& picked, TimeNs now) {
-  auto& owner = level(picked.level);
+  auto& owner = at(picked.lane);
   const uint32_t key = owner.lines[picked.line].key;
   auto& entry = keys_[key];
   owner.domain.undo(picked.line);
@@ -399,12 +414,12 @@ void TaskQueue::give_back(const Picked& picked, TimeNs now) {
     --running_;
   }
   recheck_key(key, now);
-  retire(picked.level, picked.line);
+  retire(picked.lane, picked.line);
 }
 
-void TaskQueue::count_dispatch(uint32_t number, uint32_t key, TimeNs now) {
-  level(number).dispatched.count(now);
-  if (level(number).domain.is_prompt()) state_changed_ = true;  // whose turn is next
+void TaskQueue::count_dispatch(LaneId lane, uint32_t key, TimeNs now) {
+  at(lane).dispatched.count(now);
+  if (at(lane).domain.is_prompt()) state_changed_ = true;  // whose turn is next
   auto& entry = keys_[key];
   ++entry.dispatched;
   ++entry.recent;
@@ -419,10 +434,14 @@ void TaskQueue::count_dispatch(uint32_t number, uint32_t key, TimeNs now) {
 
 // --- Past the line ------------------------------------------------------------------------------
 
-bool TaskQueue::may_hand_over(uint32_t number, const std::string& key, TimeNs now) {
-  if (!may_start(now) || epochs_.size() > 1) return false;
-  for (uint32_t above = 1; above <= number; ++above) {
-    if (level(above).domain.actives() > 0) return false;
+bool TaskQueue::may_hand_over(uint32_t level, const std::string& key, TimeNs now,
+                              const Stream& stream) {
+  if (!may_start(now)) return false;
+  if (const LaneId lane = find_lane(level, stream); lane != kNone) {
+    if (at(lane).epoch + 1 < epochs_.size()) return false;
+    for (uint32_t above = 1; above <= level; ++above) {
+      if (at(lane_of(above, target_in(lane))).domain.actives() > 0) return false;
+    }
   }
   if (is_key_draining(key)) return false;
   const uint32_t found = find_key(key);
@@ -439,60 +458,74 @@ bool TaskQueue::is_key_draining(const std::string& key) const {
   return rule != rules_.keys().end() && rule->second.drain_below() != 0;
 }
 
-bool TaskQueue::hand_over_leaves_rows(uint32_t number) const {
-  return (number <= levels() && level(number).domain.members() > 0) || limit().has_value() ||
+bool TaskQueue::hand_over_leaves_rows(uint32_t level, const Stream& stream) const {
+  const LaneId lane = find_lane(level, stream);
+  return (lane != kNone && at(lane).domain.members() > 0) || limit().has_value() ||
          key_clock_.is_on() || !rules_.keys().empty();
 }
 
-void TaskQueue::hand_over(uint32_t number, const std::string& name, float weight, TimeNs now) {
+void TaskQueue::hand_over(uint32_t level, const std::string& name, float weight, TimeNs now,
+                          const Stream& stream) {
   const uint32_t key = get_key(name);
+  const LaneId lane = get_lane(level, stream);
   Picked picked;
-  level(number).added.count(now);
+  at(lane).added.count(now);
   take_tokens(key, weight_of(keys_[key], weight), now, &picked);
-  if (level(number).domain.members() > 0) charge(number, name, weight, now);
+  charge_lane(lane, key, weight);
   after_start(key, now);
-  count_dispatch(number, key, now);
+  count_dispatch(lane, key, now);
 }
 
-Place TaskQueue::claim(uint32_t number, const std::string& name, float weight, TimeNs now) {
+Place TaskQueue::claim(uint32_t level, const std::string& name, float weight, TimeNs now,
+                       const Stream& stream) {
   const uint32_t key = get_key(name);
-  const Member member = get_line(number, key);
-  auto& owner = level(number);
-  Picked picked{number, member, {}};
+  const LaneId lane = get_lane(level, stream);
+  const Member member = get_line(lane, key);
+  auto& owner = at(lane);
+  Picked picked{lane, member, lane, {}};
+  picked.task.is_pinned = stream.is_pinned();
   picked.is_charged = owner.domain.members() > 0;
   owner.added.count(now);
   take_tokens(key, weight_of(keys_[key], weight), now, &picked);
   ++owner.lines[member].picks;
   if (picked.is_charged) {
     owner.domain.charge(member, weight_of(keys_[key], weight));
-    settle_picked(number, member);
+    settle_picked(lane, member);
   }
   after_start(key, now);
   const uint64_t seq = next_seq_++;
-  ++epoch_of(seq).tasks[number - 1];
+  ++epoch_of(seq).count(lane);
   picked_.emplace(seq, picked);
-  return {number, name, TaskSeq(seq)};
+  return {level, name, TaskSeq(seq), stream};
 }
 
-void TaskQueue::charge(uint32_t number, const std::string& name, float weight, TimeNs now) {
-  auto& owner = level(number);
+void TaskQueue::charge(uint32_t level, const std::string& name, float weight, TimeNs /*now*/,
+                       const Stream& stream) {
+  const LaneId lane = find_lane(level, stream);
+  if (lane == kNone || at(lane).domain.members() == 0) return;
+  charge_lane(lane, get_key(name), weight);
+}
+
+void TaskQueue::charge_lane(LaneId lane, uint32_t key, float weight) {
+  auto& owner = at(lane);
   if (owner.domain.members() == 0) return;  // nobody waits, nobody is owed anything
-  const uint32_t key = get_key(name);
-  const Member member = get_line(number, key);
+  const Member member = get_line(lane, key);
   owner.domain.charge(member, weight_of(keys_[key], weight));
-  settle_picked(number, member);
+  settle_picked(lane, member);
   owner.domain.commit(member);
-  retire(number, member);
+  retire(lane, member);
 }
 
 bool TaskQueue::is_idle() const {
   return size_ == 0 && picked_.empty() && reserved_.empty() && running_ == 0;
 }
 
-uint32_t TaskQueue::next_level(TimeNs now) {
-  if (!may_start(now)) return kLevelsMax + 1;
-  for (uint32_t number = 1; number <= levels(); ++number) {
-    if (level(number).domain.actives() > 0) return number;
+uint32_t TaskQueue::next_level(TimeNs now, std::string_view version) {
+  const bool may = may_start(now);
+  const uint32_t target = find_target(version);
+  if (!may || target == kNone) return kLevelsMax + 1;
+  for (uint32_t level = 1; level <= levels(); ++level) {
+    if (at(lane_of(level, target)).domain.actives() > 0) return level;
   }
   return kLevelsMax + 1;
 }

@@ -3,6 +3,8 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +53,7 @@ struct RowChange {
   uint32_t level = 0;
   std::string key;
   std::optional<std::string> value;
+  std::string version = {};  // of an account: the target's; empty: workers without a version
 };
 
 // The waiting tasks of one queue, and whose turn it is.
@@ -58,6 +61,12 @@ struct RowChange {
 //   level 1   key a  [4][9]               ┐
 //             key b  [7]                  ├ lines: heads in memory, the rest in rows
 //   level 3   key a  [1][2] … | 17 …      ┘ `|`: everything beyond is only on disk
+//
+// A task is for workers of one version, to which it is pinned, or it is of the default stream,
+// which the routing sends to one target or divides among two. Every target, workers of a version or
+// those without one, has levels and lines of its own: what a poll of it could be given, wherever it
+// was meant for when it came. Targets never wait for each other; what limits a key or the whole
+// queue is common to all of them. Rows know nothing of the routing, only of the stream.
 //
 // Levels are strict, unless a share of each one's turns is left to those below it: then every level
 // with something to do gives that part of its turns, evenly spread, to the next one that has, which
@@ -75,9 +84,11 @@ class TaskQueue {
   // Loading, in this order: rules, rows, then `loaded`.
   void load_rules(const model::QueueRules& rules);
   void load_state(const model::QueueState& state);
-  void load_task(uint32_t level, const std::string& key, const Numbered& task);
+  void load_task(uint32_t level, const std::string& key, const Numbered& task,
+                 const std::string& version = {});
   // Accounts before tasks or after them; both ways are the same.
-  void load_account(uint32_t level, const std::string& key, const model::AccountRow& row);
+  void load_account(uint32_t level, const std::string& key, const model::AccountRow& row,
+                    const std::string& version = {});
   void load_limiter(const std::string& key, const model::LimiterRow& row);
   void load_lease(const std::string& key);
   void loaded(TimeNs now);
@@ -87,27 +98,33 @@ class TaskQueue {
   // this name everywhere else.
   std::string line_of(const std::string& key) const;
   // Gives out the next place of a line, for the row that is about to be written there.
-  Place reserve(uint32_t level, const std::string& key);
+  Place reserve(uint32_t level, const std::string& key, Stream stream = {});
   // The row at a reserved place is written: the task waits from now on.
   void add(const Place& place, const Task& task, TimeNs now);
   // Its row is gone, though no worker has it.
   void remove(const Place& place, TimeNs now);
 
-  std::optional<Waiting> pick(TimeNs now);
+  // For a worker of a version, or one without.
+  std::optional<Waiting> pick(TimeNs now, std::string_view version = {});
   void started(const Place& place, TimeNs now);
   void put_back(const Place& place, TimeNs now);
   bool is_picked(const Place& place) const { return picked_.contains(place.seq.value()); }
 
   // A new task may go to a worker without waiting here: nothing that waits has a better claim.
-  bool may_hand_over(uint32_t level, const std::string& key, TimeNs now);
+  bool may_hand_over(uint32_t level, const std::string& key, TimeNs now, const Stream& stream = {});
   // It does: its key pays as for any other start.
-  void hand_over(uint32_t level, const std::string& key, float weight, TimeNs now);
+  void hand_over(uint32_t level, const std::string& key, float weight, TimeNs now,
+                 const Stream& stream = {});
   // The same, as a pick: it is charged now and ends with `started`.
-  Place claim(uint32_t level, const std::string& key, float weight, TimeNs now);
+  Place claim(uint32_t level, const std::string& key, float weight, TimeNs now,
+              const Stream& stream = {});
   // Whether a hand-over leaves something to write.
-  bool hand_over_leaves_rows(uint32_t level) const;
+  bool hand_over_leaves_rows(uint32_t level, const Stream& stream = {}) const;
   // A task of this key goes out elsewhere, on a queue of one worker's own.
-  void charge(uint32_t level, const std::string& key, float weight, TimeNs now);
+  void charge(uint32_t level, const std::string& key, float weight, TimeNs now,
+              const Stream& stream = {});
+  // The version whose workers a task of this stream goes to now; empty: those without one.
+  const std::string& target_of(const Stream& stream) const;
   // Whether a task of this key that does not wait here may go to a worker: neither the queue nor
   // the key is paused or at its cap.
   bool may_run(const std::string& key) const;
@@ -139,20 +156,25 @@ class TaskQueue {
 
   // When something that is held back by time alone may go; kNever if nothing is.
   TimeNs next_release(TimeNs now);
-  // The most urgent level with a task that may go now; kLevelsMax + 1 if there is none.
-  uint32_t next_level(TimeNs now);
+  // The most urgent level with a task that may go now to a worker of this version; kLevelsMax + 1
+  // if there is none.
+  uint32_t next_level(TimeNs now, std::string_view version = {});
 
   int64_t size() const { return size_; }
   int64_t running() const { return running_; }
   size_t keys() const { return keys_.used(); }
   bool has_key(const std::string& name) const { return find_key(name) != kNone; }
   // As many as are asked for, and more while older tasks wait in them.
-  uint32_t levels() const { return static_cast<uint32_t>(levels_.size()); }
+  uint32_t levels() const { return static_cast<uint32_t>(targets_[0]->lanes.size()); }
+  size_t targets() const { return targets_.size(); }
   size_t throttled_keys() const { return throttled_keys_.size() + timed_.size(); }
   bool is_idle() const;
   size_t tasks_in_memory() const { return in_memory_; }
 
+  // Over all targets.
   LevelView level_view(uint32_t level, TimeNs now);
+  // Those that something waits for, or that the routing names.
+  std::vector<TargetView> target_views() const;
   std::optional<KeyView> key_view(const std::string& key, TimeNs now) const;
   // Keys in order of their names after `after`; or those with most waiting.
   std::vector<KeyView> list_keys(const std::string& after, size_t max, TimeNs now) const;
@@ -178,6 +200,13 @@ class TaskQueue {
  private:
   static constexpr uint32_t kNone = ~0U;
 
+  // A level of a target, in one number that is larger for less urgent levels.
+  using LaneId = uint32_t;
+  static constexpr int kTargetBits = 24;
+  static LaneId lane_of(uint32_t level, uint32_t target) { return level << kTargetBits | target; }
+  static uint32_t level_of(LaneId lane) { return lane >> kTargetBits; }
+  static uint32_t target_in(LaneId lane) { return lane & ((1U << kTargetBits) - 1); }
+
   struct Line {
     uint32_t key = kNone;
     float head_weight = 0;
@@ -191,11 +220,13 @@ class TaskQueue {
       return static_cast<int64_t>(beyond) + static_cast<int64_t>(window.size());
     }
   };
-  struct Level {
+  struct Lane {
     Domain domain;
     Slab<Line> lines;                          // numbered as the domain's members
     absl::btree_map<int64_t, uint32_t> heads;  // by the second in which they were made
     int64_t waiting = 0;
+    int64_t pinned = 0;  // of these, at most: rows that are gone are not missed here
+    size_t epoch = 0;    // that it is at
     Meter added;
     Meter dispatched;
     // Hundredths of a turn that the levels below are due: with every pick that is out, and as far
@@ -203,28 +234,47 @@ class TaskQueue {
     int32_t owes = 0;
     int32_t owes_committed = 0;
   };
+  struct Target {
+    std::string version;                       // empty: workers without one
+    std::vector<std::unique_ptr<Lane>> lanes;  // by level
+  };
+  // Where the default stream goes.
+  struct Routes {
+    uint32_t current = 0;
+    uint32_t ramping = 0;
+    uint32_t percent = 0;  // of all slots, to the ramping one
+    uint32_t of_slot(uint8_t slot) const {
+      const bool ramps = slot != 0 ? slot <= percent : percent >= kSlots;
+      return ramps ? ramping : current;
+    }
+    // One target has all of it.
+    std::optional<uint32_t> only() const;
+    std::vector<uint32_t> targets() const;
+    friend bool operator==(const Routes&, const Routes&) = default;
+  };
   // Whose turn a pick was.
   struct Turn {
     uint32_t level = 0;
+    uint32_t target = 0;
     uint32_t share = 0;       // 0: nobody yields
     uint64_t yielded = 0;     // a bit for each level that left the turn to those below it
     bool is_counted = false;  // the level itself might have yielded
   };
-  // The lines of a key, by level. Most keys have one.
+  // The lines of a key, by level and target. Most keys have one.
   class Lines {
    public:
     struct Entry {
-      uint32_t level;
+      LaneId lane;
       uint32_t line;
     };
-    uint32_t find(uint32_t level) const {
+    uint32_t find(LaneId lane) const {
       for (const auto& entry : entries_) {
-        if (entry.level == level) return entry.line;
+        if (entry.lane == lane) return entry.line;
       }
       return kNone;
     }
-    void add(uint32_t level, uint32_t line);
-    void erase(uint32_t level);
+    void add(LaneId lane, uint32_t line);
+    void erase(LaneId lane);
     bool empty() const { return entries_.empty(); }
     auto begin() const { return entries_.begin(); }
     auto end() const { return entries_.end(); }
@@ -267,8 +317,9 @@ class TaskQueue {
     bool operator()(std::string_view a, uint32_t b) const { return queue->keys_[b].name == a; }
   };
   struct Picked {
-    uint32_t level = 0;
+    LaneId lane = 0;  // where it was charged
     Member line = 0;
+    LaneId home = 0;  // where it goes if it comes back
     Task task;
     double limit = 0;  // of the whole queue, when it was picked; 0: none
     int64_t cost = 0;  // on the key clock
@@ -281,45 +332,73 @@ class TaskQueue {
     Order order = Order::kFair;
     uint64_t first_seq = 0;
     bool per_level = false;
-    std::array<int64_t, kLevelsMax> tasks{};
-    int64_t total() const;
+    std::vector<std::array<int64_t, kLevelsMax>> tasks = {};  // by target and level
+    int64_t& count(LaneId lane);
+    int64_t count(LaneId lane) const;
+    int64_t total(uint32_t target) const;
   };
 
-  Level& level(uint32_t number) {
-    if (number > levels_.size()) add_levels(number);
-    return *levels_[number - 1];
+  Lane& at(LaneId lane) { return *targets_[target_in(lane)]->lanes[level_of(lane) - 1]; }
+  const Lane& at(LaneId lane) const {
+    return *targets_[target_in(lane)]->lanes[level_of(lane) - 1];
   }
-  const Level& level(uint32_t number) const { return *levels_[number - 1]; }
   void add_levels(uint32_t levels);
+  // Calls `visit(lane)` for all lanes: by level, and in it by target.
+  template <typename Visit>
+  void for_each_lane(Visit visit) const;
+
+  // Targets.
+  uint32_t find_target(std::string_view version) const;
+  uint32_t get_target(const std::string& version);
+  bool is_in_use(uint32_t target) const;
+  // Where a task goes; its lane is made if there is none.
+  LaneId get_lane(uint32_t level, const Stream& stream);
+  // kNone if nobody has ever been there.
+  LaneId find_lane(uint32_t level, const Stream& stream) const;
+  uint32_t route(const Stream& stream) const;
+  void change_routes();
+  bool moves_whole(const Routes& before) const;
+  void move_line(LaneId from, Member member, LaneId to);
+  void recount(uint32_t level, uint32_t key, const std::vector<uint32_t>& targets);
+  void recount_all(const std::vector<uint32_t>& targets);
+  struct Page {
+    std::vector<Numbered> rows;
+    uint64_t to = 0;  // these are all up to here
+    bool is_last = false;
+  };
+  // Rows of a line, of all streams that feed it.
+  Page read_line(LaneId lane, const std::string& key, TaskSeq from, size_t max) const;
   uint32_t find_key(std::string_view name) const;
   uint32_t get_key(const std::string& name);
-  Member get_line(uint32_t number, uint32_t key);
+  Member get_line(LaneId lane, uint32_t key);
   Weight weight_of(const Key& key, float asked) const;
   const model::QueueRules::KeyRule* rule_of(const Key& key) const;
 
   // Lines.
-  bool load_window(uint32_t number, Line& line);
+  bool load_window(LaneId lane, Line& line);
+  void keep(LaneId lane, Line& line, const Numbered& task);
   void set_beyond(Line& line, uint32_t beyond);
   // How many tasks of a line may be in memory if all that have rows beyond get the same.
   size_t share() const;
   void trim_windows(size_t tasks_max);
   void keep_bound(Line& line);
   void keep_loaded(Line& line, const Numbered& task);
-  void set_head(uint32_t number, Line& line, const Numbered* head);
-  void find_head(uint32_t number, Line& line);
-  Numbered pop_head(uint32_t number, Line& line);
-  static void fetch_ahead(const Level& owner, const Slab<Key>& keys);
-  bool takes_part(uint32_t number, const Line& line) const;
+  void set_head(LaneId lane, Line& line, const Numbered* head);
+  void find_head(LaneId lane, Line& line);
+  Numbered pop_head(LaneId lane, Line& line);
+  static void fetch_ahead(const Lane& owner, const Slab<Key>& keys);
+  bool takes_part(LaneId lane, const Line& line) const;
   // Whether a drain of the key holds its task of this number.
   bool is_drained(const Key& key, uint64_t seq) const;
-  void refresh(uint32_t number, Member member);
+  void refresh(LaneId lane, Member member);
   void refresh_key(uint32_t key);
-  void settle_picked(uint32_t number, Member member);
-  void retire(uint32_t number, Member member);
+  void settle_picked(LaneId lane, Member member);
+  void retire(LaneId lane, Member member);
   void retire_key(uint32_t key);
+  void charge_lane(LaneId lane, uint32_t key, float weight);
 
   // Turns of levels.
-  Turn take_turn();
+  Turn take_turn(uint32_t target);
   void give_turn_back(const Turn& turn);
   void commit_turn(const Turn& turn);
   std::optional<Waiting> pick_from(const Turn& turn, TimeNs now);
@@ -339,23 +418,24 @@ class TaskQueue {
   bool may_start(TimeNs now);
   bool has_room() const;
   bool may_begin(const std::string& name) const;
-  void count_dispatch(uint32_t number, uint32_t key, TimeNs now);
+  void count_dispatch(LaneId lane, uint32_t key, TimeNs now);
   void give_back(const Picked& picked, TimeNs now);
 
   // Orders.
   Epoch& epoch_of(uint64_t seq);
   size_t epoch_index(uint64_t seq) const;
-  size_t first_epoch_of(size_t level_index) const;
-  bool is_in_play(uint32_t number, uint64_t seq) const;
-  void leave_epoch(uint32_t number, uint64_t seq);
+  size_t first_epoch_of(LaneId lane) const;
+  bool is_in_play(LaneId lane, uint64_t seq) const;
+  void leave_epoch(LaneId lane, uint64_t seq);
   void change_order();
   Order asked_order() const;
   bool is_prompt() const;
   void find_current_epochs();
-  void rebuild(uint32_t number);
-  void refresh_all(uint32_t number);
+  void rebuild(LaneId lane);
+  void refresh_all(LaneId lane);
   void save_epochs();
 
+  std::string state_row() const;
   KeyView view(uint32_t key, TimeNs now) const;
 
   Backlog* const backlog_;
@@ -365,13 +445,15 @@ class TaskQueue {
   bool has_begun_anew_ = false;  // a level, since rows were last taken
   bool state_changed_ = false;
 
-  std::vector<std::unique_ptr<Level>> levels_;
+  std::vector<std::unique_ptr<Target>> targets_;  // the first: workers without a version
+  std::map<std::string, uint32_t, std::less<>> versions_;
+  Routes routes_;
+  bool is_loaded_ = false;
   Slab<Key> keys_;
   absl::flat_hash_set<uint32_t, KeyHash, KeyEqual> names_;
   absl::flat_hash_map<uint64_t, Picked> picked_;
   absl::btree_set<uint64_t> reserved_;  // places given out whose rows are still being written
   std::vector<Epoch> epochs_;           // the first is drained before the next
-  std::array<size_t, kLevelsMax> at_epoch_{};  // of each level
   uint64_t next_seq_ = 1;
   int64_t size_ = 0;
   size_t in_memory_ = 0;
@@ -391,7 +473,14 @@ class TaskQueue {
   int64_t running_ = 0;
   std::deque<uint32_t> recent_;
   // Until everything is loaded.
-  std::vector<std::tuple<uint32_t, uint32_t, Domain::Saved>> loading_;  // level, key, account
+  std::vector<std::tuple<LaneId, uint32_t, Domain::Saved>> loading_;  // lane, key, account
 };
+
+template <typename Visit>
+void TaskQueue::for_each_lane(Visit visit) const {
+  for (uint32_t level = 1; level <= levels(); ++level) {
+    for (uint32_t target = 0; target < targets_.size(); ++target) visit(lane_of(level, target));
+  }
+}
 
 }  // namespace fairlead::queue

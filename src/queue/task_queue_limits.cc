@@ -144,7 +144,7 @@ void TaskQueue::recheck_key(uint32_t key, TimeNs now) {
     place_arrival(key, is_throttled, now);
   }
   for (const auto& own : entry.lines) {
-    level(own.level).domain.set_running(own.line, entry.running);
+    at(own.lane).domain.set_running(own.line, entry.running);
   }
   if (holds == entry.holds) return;
   entry.holds = holds;
@@ -306,6 +306,7 @@ const model::QueueRules& TaskQueue::set_rules(model::QueueRules rules, TimeNs no
       }
     }
   }
+  change_routes();
   change_order();
   return take_rules();
 }

@@ -34,9 +34,19 @@ uint32_t toggle_bit(uint32_t number) { return number % kLevelsMax; }
 
 }  // namespace
 
-int64_t TaskQueue::Epoch::total() const {
+int64_t& TaskQueue::Epoch::count(LaneId lane) {
+  if (target_in(lane) >= tasks.size()) tasks.resize(target_in(lane) + 1);
+  return tasks[target_in(lane)][level_of(lane) - 1];
+}
+
+int64_t TaskQueue::Epoch::count(LaneId lane) const {
+  return target_in(lane) < tasks.size() ? tasks[target_in(lane)][level_of(lane) - 1] : 0;
+}
+
+int64_t TaskQueue::Epoch::total(uint32_t target) const {
+  if (target >= tasks.size()) return 0;
   int64_t sum = 0;
-  for (const int64_t count : tasks) sum += count;
+  for (const int64_t count : tasks[target]) sum += count;
   return sum;
 }
 
@@ -60,45 +70,45 @@ size_t TaskQueue::epoch_index(uint64_t seq) const {
 
 TaskQueue::Epoch& TaskQueue::epoch_of(uint64_t seq) { return epochs_[epoch_index(seq)]; }
 
-bool TaskQueue::is_in_play(uint32_t number, uint64_t seq) const {
-  return epochs_.size() == 1 || epoch_index(seq) <= at_epoch_[number - 1];
+bool TaskQueue::is_in_play(LaneId lane, uint64_t seq) const {
+  return epochs_.size() == 1 || epoch_index(seq) <= at(lane).epoch;
 }
 
-void TaskQueue::leave_epoch(uint32_t number, uint64_t seq) {
-  --epoch_of(seq).tasks[number - 1];
+void TaskQueue::leave_epoch(LaneId lane, uint64_t seq) {
+  --epoch_of(seq).count(lane);
   if (epochs_.size() > 1) find_current_epochs();
 }
 
-// The first epoch that still has something for a level.
-size_t TaskQueue::first_epoch_of(size_t index) const {
-  size_t at = 0;
-  while (at + 1 < epochs_.size()) {
+// The first epoch that still has something for a lane. Targets do not wait for each other.
+size_t TaskQueue::first_epoch_of(LaneId lane) const {
+  size_t found = 0;
+  while (found + 1 < epochs_.size()) {
+    const auto& epoch = epochs_[found];
     const bool has_more =
-        epochs_[at + 1].per_level ? epochs_[at].tasks[index] > 0 : epochs_[at].total() > 0;
+        epochs_[found + 1].per_level ? epoch.count(lane) > 0 : epoch.total(target_in(lane)) > 0;
     if (has_more) break;
-    ++at;
+    ++found;
   }
-  return at;
+  return found;
 }
 
-// Brings each level to the epoch it is at.
+// Brings each lane to the epoch it is at.
 void TaskQueue::find_current_epochs() {
-  std::array<bool, kLevelsMax> has_moved{};
+  std::vector<LaneId> moved;
   size_t drained = epochs_.size();
-  for (size_t i = 0; i < levels_.size(); ++i) {
-    const size_t at = first_epoch_of(i);
-    has_moved[i] = at != at_epoch_[i];
-    at_epoch_[i] = at;
-    drained = std::min(drained, at);
-  }
+  for_each_lane([&](LaneId lane) {
+    const size_t epoch = first_epoch_of(lane);
+    if (epoch != at(lane).epoch) moved.push_back(lane);
+    at(lane).epoch = epoch;
+    drained = std::min(drained, epoch);
+  });
   if (drained > 0) {
     epochs_.erase(epochs_.begin(), epochs_.begin() + static_cast<std::ptrdiff_t>(drained));
-    for (size_t i = 0; i < levels_.size(); ++i) at_epoch_[i] -= drained;
+    for_each_lane([&](LaneId lane) { at(lane).epoch -= drained; });
     save_epochs();
   }
-  for (uint32_t number = 1; number <= levels(); ++number) {
-    if (!has_moved[number - 1]) continue;
-    rebuild(number);
+  for (const LaneId lane : moved) {
+    rebuild(lane);
     has_begun_anew_ = true;
   }
 }
@@ -121,20 +131,21 @@ const Rules& TaskQueue::take_rules() {
 
 void TaskQueue::change_order() {
   const Order order = asked_order();
-  for (uint32_t number = 1; number <= levels(); ++number)
-    level(number).domain.set_prompt(is_prompt());
+  for_each_lane([&](LaneId lane) { at(lane).domain.set_prompt(is_prompt()); });
   if (epochs_.back().order == order) return;
   auto transition = rules_.transition();
   if (transition == Rules::TRANSITION_UNSET) transition = settings_.transition;
   Epoch next{order, next_seq_, transition == Rules::DRAIN_PER_LEVEL};
   if (transition == Rules::IMMEDIATE) {
-    for (const auto& epoch : epochs_) {
-      for (size_t i = 0; i < kLevelsMax; ++i) next.tasks[i] += epoch.tasks[i];
-    }
+    for_each_lane([&](LaneId lane) {
+      for (const auto& epoch : epochs_) next.count(lane) += epoch.count(lane);
+    });
     epochs_.assign(1, next);
-    at_epoch_.fill(0);
     save_epochs();
-    for (uint32_t number = 1; number <= levels(); ++number) rebuild(number);
+    for_each_lane([&](LaneId lane) {
+      at(lane).epoch = 0;
+      rebuild(lane);
+    });
     return;
   }
   epochs_.push_back(next);
@@ -156,16 +167,16 @@ void TaskQueue::set_settings(const Settings& settings, TimeNs now) {
   }
 }
 
-void TaskQueue::rebuild(uint32_t number) {
-  auto& owner = level(number);
-  owner.domain.reset(epochs_[at_epoch_[number - 1]].order);
+void TaskQueue::rebuild(LaneId lane) {
+  auto& owner = at(lane);
+  owner.domain.reset(epochs_[owner.epoch].order);
   owner.domain.set_prompt(is_prompt());
-  refresh_all(number);
+  refresh_all(lane);
 }
 
 // In the order in which they came, as if they came now.
-void TaskQueue::refresh_all(uint32_t number) {
-  auto& owner = level(number);
+void TaskQueue::refresh_all(LaneId lane) {
+  auto& owner = at(lane);
   std::vector<Member> members;
   for (Member member = 0; member < owner.lines.size(); ++member) {
     if (owner.lines[member].key != kNone) members.push_back(member);
@@ -174,7 +185,7 @@ void TaskQueue::refresh_all(uint32_t number) {
             [&](Member a, Member b) { return owner.lines[a].head < owner.lines[b].head; });
   for (const Member member : members) {
     owner.domain.set_running(member, keys_[owner.lines[member].key].running);
-    refresh(number, member);
+    refresh(lane, member);
   }
 }
 
@@ -182,6 +193,7 @@ void TaskQueue::refresh_all(uint32_t number) {
 
 void TaskQueue::load_rules(const Rules& rules) {
   rules_ = rules;
+  change_routes();  // before there are epochs that could seem to be drained
   if (rules_.key_limit().has_per_second() && !std::isinf(rules_.key_limit().per_second())) {
     key_clock_.restart(rules_.key_clock(), rules_.key_clock_ns());
     key_clock_.set_rate(rules_.key_clock_ns(), rules_.key_limit().per_second());
@@ -191,36 +203,52 @@ void TaskQueue::load_rules(const Rules& rules) {
     epochs_.push_back({from_row(row.order()), row.first_seq(), row.per_level()});
   }
   if (epochs_.empty()) epochs_.push_back({asked_order()});
-  at_epoch_.fill(0);
-  for (uint32_t number = 1; number <= levels(); ++number) rebuild(number);
+  for_each_lane([&](LaneId lane) {
+    at(lane).epoch = 0;
+    rebuild(lane);
+  });
 }
 
 void TaskQueue::load_state(const model::QueueState& state) {
   bucket_.set_ready(state.ready_ns());
-  for (uint32_t number = 1; number <= kLevelsMax; ++number) {
-    const bool toggle = (state.toggles() >> toggle_bit(number) & 1) != 0;
-    if (toggle || number <= levels()) level(number).domain.set_toggle(toggle);
-  }
-  for (int i = 0; i < state.owes_size(); ++i) {
-    auto& owner = level(static_cast<uint32_t>(i) + 1);
-    owner.owes = owner.owes_committed = state.owes(i);
-  }
+  const auto load = [&](uint32_t target, uint64_t toggles, const auto& owes) {
+    for (uint32_t level = 1; level <= kLevelsMax; ++level) {
+      const bool toggle = (toggles >> toggle_bit(level) & 1) != 0;
+      if (toggle) add_levels(level);
+      if (level <= levels()) at(lane_of(level, target)).domain.set_toggle(toggle);
+    }
+    add_levels(static_cast<uint32_t>(owes.size()));
+    for (int i = 0; i < owes.size(); ++i) {
+      auto& owner = at(lane_of(static_cast<uint32_t>(i) + 1, target));
+      owner.owes = owner.owes_committed = owes[i];
+    }
+  };
+  load(0, state.toggles(), state.owes());
+  for (const auto& one : state.targets())
+    load(get_target(one.version()), one.toggles(), one.owes());
 }
 
-void TaskQueue::load_task(uint32_t number, const std::string& name, const Numbered& task) {
+void TaskQueue::load_task(uint32_t level, const std::string& name, const Numbered& row,
+                          const std::string& version) {
   const uint32_t key = get_key(name);
-  auto& line = level(number).lines[get_line(number, key)];
-  if (line.head == 0 || task.seq.value() < line.head) set_head(number, line, &task);
+  const LaneId lane = get_lane(level, {version, row.task.slot});
+  Numbered task = row;
+  task.task.is_pinned = !version.empty();
+  auto& owner = at(lane);
+  auto& line = owner.lines[get_line(lane, key)];
+  if (line.head == 0 || task.seq.value() < line.head) set_head(lane, line, &task);
   keep_loaded(line, task);
   ++size_;
-  ++level(number).waiting;
-  ++epoch_of(task.seq.value()).tasks[number - 1];
+  ++owner.waiting;
+  if (task.task.is_pinned) ++owner.pinned;
+  ++epoch_of(task.seq.value()).count(lane);
   next_seq_ = std::max(next_seq_, task.seq.value() + 1);
 }
 
-void TaskQueue::load_account(uint32_t number, const std::string& name,
-                             const model::AccountRow& row) {
-  loading_.emplace_back(number, get_key(name),
+void TaskQueue::load_account(uint32_t level, const std::string& name, const model::AccountRow& row,
+                             const std::string& version) {
+  if (level > levels()) add_levels(level);
+  loading_.emplace_back(lane_of(level, get_target(version)), get_key(name),
                         Domain::Saved{row.start(), row.weight(), row.fresh()});
 }
 
@@ -242,61 +270,87 @@ void TaskQueue::load_lease(const std::string& name) {
 void TaskQueue::loaded(TimeNs now) {
   for (const auto& epoch : epochs_) next_seq_ = std::max(next_seq_, epoch.first_seq);
   for (uint32_t key = 0; key < keys_.size(); ++key) recheck_key(key, now);
-  // A level may be further than another one: its accounts are of the order in which it was.
-  for (uint32_t number = 1; number <= levels(); ++number) {
-    at_epoch_[number - 1] = first_epoch_of(number - 1);
-    level(number).domain.reset(epochs_[at_epoch_[number - 1]].order);
-  }
-  for (const auto& [number, key, saved] : loading_) {
-    const Member member = get_line(number, key);
-    auto& owner = level(number);
+  // A lane may be further than another one: its accounts are of the order in which it was.
+  for_each_lane([&](LaneId lane) {
+    at(lane).epoch = first_epoch_of(lane);
+    at(lane).domain.reset(epochs_[at(lane).epoch].order);
+  });
+  for (const auto& [lane, key, saved] : loading_) {
+    const Member member = get_line(lane, key);
+    auto& owner = at(lane);
     const auto& line = owner.lines[member];
     owner.domain.restore(
-        member, saved,
-        takes_part(number, line) ? std::optional<uint64_t>(line.head) : std::nullopt);
+        member, saved, takes_part(lane, line) ? std::optional<uint64_t>(line.head) : std::nullopt);
   }
   loading_.clear();
   loading_.shrink_to_fit();
-  for (uint32_t number = 1; number <= levels(); ++number) {
-    auto& owner = level(number);
-    owner.domain.restored();
-    refresh_all(number);
-  }
+  for_each_lane([&](LaneId lane) {
+    at(lane).domain.restored();
+    refresh_all(lane);
+  });
   if (epochs_.size() > 1) find_current_epochs();
   change_order();
   if (rules_.epochs().empty()) save_epochs();
+  is_loaded_ = true;
 }
 
 bool TaskQueue::are_rows_due() const {
   // What is remembered of an order that has ended must not be taken for the next one's.
-  return has_begun_anew_ || std::any_of(levels_.begin(), levels_.end(), [](const auto& owner) {
-           return owner->domain.is_save_due();
-         });
+  bool is_due = has_begun_anew_;
+  for_each_lane([&](LaneId lane) { is_due = is_due || at(lane).domain.is_save_due(); });
+  return is_due;
+}
+
+std::string TaskQueue::state_row() const {
+  model::QueueState state;
+  state.set_ready_ns(bucket_.ready());
+  for (const auto& target : targets_) {
+    uint64_t toggles = 0;
+    bool owes = false;
+    for (size_t i = 0; i < target->lanes.size(); ++i) {
+      const auto& lane = *target->lanes[i];
+      if (lane.domain.toggle()) toggles |= 1ULL << toggle_bit(static_cast<uint32_t>(i) + 1);
+      owes = owes || lane.owes_committed != 0;
+    }
+    const auto put = [&](auto* row) {
+      row->set_toggles(toggles);
+      if (!owes) return;
+      for (const auto& lane : target->lanes) row->add_owes(lane->owes_committed);
+    };
+    if (target == targets_.front()) {
+      put(&state);
+    } else if (toggles != 0 || owes) {
+      auto* row = state.add_targets();
+      row->set_version(target->version);
+      put(row);
+    }
+  }
+  return state.SerializeAsString();
 }
 
 std::vector<RowChange> TaskQueue::take_rows() {
   std::vector<RowChange> rows;
   has_begun_anew_ = false;
-  for (uint32_t number = 1; number <= levels(); ++number) {
-    auto& owner = level(number);
-    if (!owner.domain.has_unsaved()) continue;
+  for_each_lane([&](LaneId lane) {
+    auto& owner = at(lane);
+    if (!owner.domain.has_unsaved()) return;
     std::vector<Member> left;
-    owner.domain.save([&](Member member, const std::optional<Domain::Saved>& saved) {
-      RowChange change{RowChange::Table::kAccount, number, keys_[owner.lines[member].key].name,
-                       std::nullopt};
+    const auto write = [&](Member member, const std::optional<Domain::Saved>& saved) {
+      RowChange change{RowChange::Table::kAccount, level_of(lane),
+                       keys_[owner.lines[member].key].name, std::nullopt,
+                       targets_[target_in(lane)]->version};
       if (saved.has_value()) {
         model::AccountRow row;
         row.set_start(saved->start);
         row.set_weight(saved->weight);
         row.set_fresh(saved->is_fresh);
         change.value = row.SerializeAsString();
-      } else {
-        left.push_back(member);
       }
       rows.push_back(std::move(change));
-    });
-    for (const Member member : left) retire(number, member);
-  }
+    };
+    owner.domain.save(write, [&](Member member) { left.push_back(member); });
+    for (const Member member : left) retire(lane, member);
+  });
   auto limiters = std::move(limiters_unsaved_);
   limiters_unsaved_.clear();
   for (const uint32_t key : limiters) {
@@ -318,18 +372,7 @@ std::vector<RowChange> TaskQueue::take_rows() {
   }
   if (state_changed_) {
     state_changed_ = false;
-    model::QueueState state;
-    state.set_ready_ns(bucket_.ready());
-    uint64_t toggles = 0;
-    for (uint32_t number = 1; number <= levels(); ++number) {
-      if (level(number).domain.toggle()) toggles |= 1ULL << toggle_bit(number);
-    }
-    state.set_toggles(toggles);
-    const auto owes = [](const auto& owner) { return owner->owes_committed != 0; };
-    if (std::any_of(levels_.begin(), levels_.end(), owes)) {
-      for (const auto& owner : levels_) state.add_owes(owner->owes_committed);
-    }
-    rows.push_back({RowChange::Table::kState, 0, {}, state.SerializeAsString()});
+    rows.push_back({RowChange::Table::kState, 0, {}, state_row()});
   }
   return rows;
 }

@@ -1,4 +1,4 @@
-// Which level's turn it is.
+// Which level's turn it is, in each target apart.
 
 #include "queue/task_queue.h"
 
@@ -14,14 +14,15 @@ constexpr int32_t kTurn = 100;  // what is owed is counted in hundredths
 // that part of every turn aside until it is a whole one, and leaves that turn to the next level
 // that has something to do. So of n turns that a level might have had, the levels below it got
 // share * n, to within one.
-TaskQueue::Turn TaskQueue::take_turn() {
+TaskQueue::Turn TaskQueue::take_turn(uint32_t target) {
   Turn turn;
+  turn.target = target;
   turn.share = settings_.lower_level_share;
-  for (uint32_t number = 1; number <= levels(); ++number) {
-    if (level(number).domain.actives() == 0) continue;
+  for (uint32_t level = 1; level <= levels(); ++level) {
+    if (at(lane_of(level, target)).domain.actives() == 0) continue;
     if (turn.level != 0) {
       // There is somebody to yield to.
-      auto& owes = level(turn.level).owes;
+      auto& owes = at(lane_of(turn.level, target)).owes;
       owes += static_cast<int32_t>(turn.share);
       if (owes < kTurn) {
         turn.is_counted = true;
@@ -30,7 +31,7 @@ TaskQueue::Turn TaskQueue::take_turn() {
       owes -= kTurn;
       turn.yielded |= uint64_t{1} << (turn.level - 1);
     }
-    turn.level = number;
+    turn.level = level;
     if (turn.share == 0) return turn;
   }
   return turn;
@@ -39,22 +40,24 @@ TaskQueue::Turn TaskQueue::take_turn() {
 // A pick that did not end in a start was nobody's turn.
 void TaskQueue::give_turn_back(const Turn& turn) {
   if (turn.share == 0) return;
-  for (uint32_t number = 1; number < turn.level; ++number) {
-    if ((turn.yielded >> (number - 1) & 1) != 0) {
-      level(number).owes += kTurn - static_cast<int32_t>(turn.share);
+  for (uint32_t level = 1; level < turn.level; ++level) {
+    if ((turn.yielded >> (level - 1) & 1) != 0) {
+      at(lane_of(level, turn.target)).owes += kTurn - static_cast<int32_t>(turn.share);
     }
   }
-  if (turn.is_counted) level(turn.level).owes -= static_cast<int32_t>(turn.share);
+  if (turn.is_counted)
+    at(lane_of(turn.level, turn.target)).owes -= static_cast<int32_t>(turn.share);
 }
 
 void TaskQueue::commit_turn(const Turn& turn) {
   if (turn.share == 0) return;
-  for (uint32_t number = 1; number < turn.level; ++number) {
-    if ((turn.yielded >> (number - 1) & 1) != 0) {
-      level(number).owes_committed -= kTurn - static_cast<int32_t>(turn.share);
+  for (uint32_t level = 1; level < turn.level; ++level) {
+    if ((turn.yielded >> (level - 1) & 1) != 0) {
+      at(lane_of(level, turn.target)).owes_committed -= kTurn - static_cast<int32_t>(turn.share);
     }
   }
-  if (turn.is_counted) level(turn.level).owes_committed += static_cast<int32_t>(turn.share);
+  if (turn.is_counted)
+    at(lane_of(turn.level, turn.target)).owes_committed += static_cast<int32_t>(turn.share);
   if (turn.is_counted || turn.yielded != 0) state_changed_ = true;
 }
 

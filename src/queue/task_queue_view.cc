@@ -7,14 +7,43 @@
 
 namespace fairlead::queue {
 
-LevelView TaskQueue::level_view(uint32_t number, TimeNs now) {
-  auto& owner = level(number);
+LevelView TaskQueue::level_view(uint32_t level, TimeNs now) {
+  if (level > levels()) add_levels(level);
   LevelView view;
-  view.waiting = owner.waiting;
-  if (!owner.heads.empty()) view.oldest_ns = owner.heads.begin()->first * kSecond;
-  view.added_per_second = owner.added.per_second(now);
-  view.dispatched_per_second = owner.dispatched.per_second(now);
+  for (const auto& target : targets_) {
+    auto& owner = *target->lanes[level - 1];
+    view.waiting += owner.waiting;
+    view.added_per_second += owner.added.per_second(now);
+    view.dispatched_per_second += owner.dispatched.per_second(now);
+    if (owner.heads.empty()) continue;
+    const TimeNs oldest = owner.heads.begin()->first * kSecond;
+    if (view.oldest_ns == 0 || oldest < view.oldest_ns) view.oldest_ns = oldest;
+  }
   return view;
+}
+
+std::vector<TargetView> TaskQueue::target_views() const {
+  std::vector<TargetView> views;
+  for (uint32_t target = 0; target < targets_.size(); ++target) {
+    TargetView view;
+    view.version = targets_[target]->version;
+    if (routes_.only().has_value()) {
+      view.percent = *routes_.only() == target ? kSlots : 0;
+    } else if (target == routes_.current) {
+      view.percent = kSlots - routes_.percent;
+    } else if (target == routes_.ramping) {
+      view.percent = routes_.percent;
+    }
+    for (const auto& lane : targets_[target]->lanes) {
+      view.waiting += lane->waiting;
+      view.waiting_by_level.push_back(lane->waiting);
+      if (lane->heads.empty()) continue;
+      const TimeNs oldest = lane->heads.begin()->first * kSecond;
+      if (view.oldest_ns == 0 || oldest < view.oldest_ns) view.oldest_ns = oldest;
+    }
+    if (view.waiting > 0 || view.percent > 0) views.push_back(std::move(view));
+  }
+  return views;
 }
 
 KeyView TaskQueue::view(uint32_t key, TimeNs now) const {
@@ -29,9 +58,9 @@ KeyView TaskQueue::view(uint32_t key, TimeNs now) const {
   view.weight = weight_of(entry, 0).value();
   bool is_first = true;
   view.waiting_by_level.resize(levels());
-  for (const auto& [number, member] : entry.lines) {
-    const auto& line = level(number).lines[member];
-    view.waiting_by_level[number - 1] = line.count();
+  for (const auto& [lane, member] : entry.lines) {
+    const auto& line = at(lane).lines[member];
+    view.waiting_by_level[level_of(lane) - 1] += line.count();
     view.waiting += line.count();
     if (line.head == 0) continue;
     if (view.oldest_ns == 0 || line.head_created < view.oldest_ns)
@@ -40,8 +69,8 @@ KeyView TaskQueue::view(uint32_t key, TimeNs now) const {
     is_first = false;
     if (is_drained(entry, line.head)) view.holds |= kDrained;
     view.weight = weight_of(entry, line.head_weight).value();
-    view.lag = level(number).domain.lag(member);
-    view.ideal_share = level(number).domain.share(member);
+    view.lag = at(lane).domain.lag(member);
+    view.ideal_share = at(lane).domain.share(member);
   }
   if ((entry.holds & kThrottled) != 0) {
     view.throttled_until = key_clock_.when(entry.arrival - key_clock_.burst());
@@ -80,11 +109,11 @@ std::vector<KeyView> TaskQueue::list_keys(const std::string& after, size_t max, 
 
 std::optional<Place> TaskQueue::oldest() const {
   uint32_t found = kNone;
-  uint32_t found_level = 0;
+  LaneId found_lane = 0;
   const Line* oldest = nullptr;
   for (const uint32_t key : names_) {
     for (const auto& own : keys_[key].lines) {
-      const auto& line = level(own.level).lines[own.line];
+      const auto& line = at(own.lane).lines[own.line];
       if (line.head == 0) continue;
       if (oldest != nullptr && std::pair(line.head_created, line.head) >=
                                    std::pair(oldest->head_created, oldest->head)) {
@@ -92,11 +121,18 @@ std::optional<Place> TaskQueue::oldest() const {
       }
       oldest = &line;
       found = key;
-      found_level = own.level;
+      found_lane = own.lane;
     }
   }
   if (oldest == nullptr) return std::nullopt;
-  return Place{found_level, keys_[found].name, TaskSeq(oldest->head)};
+  Place place{level_of(found_lane), keys_[found].name, TaskSeq(oldest->head), {}};
+  if (target_in(found_lane) != 0) {
+    // Which stream it came with is not kept of a head.
+    const auto page = read_line(found_lane, place.key, place.seq, 1);
+    const bool is_pinned = !page.rows.empty() && page.rows.front().task.is_pinned;
+    if (is_pinned) place.stream.version = targets_[target_in(found_lane)]->version;
+  }
+  return place;
 }
 
 std::vector<KeyView> TaskQueue::top_keys(size_t max, TimeNs now) const {
@@ -110,7 +146,7 @@ std::vector<KeyView> TaskQueue::top_keys(size_t max, TimeNs now) const {
   for (const uint32_t key : names_) {
     int64_t waiting = 0;
     for (const auto& own : keys_[key].lines) {
-      waiting += level(own.level).lines[own.line].count();
+      waiting += at(own.lane).lines[own.line].count();
     }
     all.push_back({waiting, keys_[key].running, key});
   }
@@ -136,33 +172,35 @@ Standing TaskQueue::standing(const Place& place, TimeNs now) {
   if (const auto per_second = limit()) {
     standing.queue_ready_ns = *per_second > 1e-9 ? bucket_.ready() : kNever;
   }
+  standing.version = target_of(place.stream);
   const uint32_t key = find_key(place.key);
-  if (key == kNone || keys_[key].lines.find(place.level) == kNone) return standing;
+  const LaneId lane = find_lane(place.level, place.stream);
+  if (key == kNone || lane == kNone || keys_[key].lines.find(lane) == kNone) return standing;
   const auto known = view(key, now);
   // A drain lets some tasks of a key go and holds others: this one counts, not the key's next.
   standing.holds = known.holds & ~kDrained;
   if (is_drained(keys_[key], place.seq.value())) standing.holds |= kDrained;
   standing.key_ready_ns = known.throttled_until;
-  const Member member = keys_[key].lines.find(place.level);
-  auto& line = level(place.level).lines[member];
-  standing.is_behind_older_order = !is_in_play(place.level, place.seq.value());
+  const Member member = keys_[key].lines.find(lane);
+  auto& line = at(lane).lines[member];
+  standing.is_behind_older_order = !is_in_play(lane, place.seq.value());
   // Those in memory are counted; the others are read.
   int64_t before = 0;
   TaskSeq from(std::max(line.loaded_to + 1, line.head));
   before += static_cast<int64_t>(line.window.before(place.seq));
   while (line.beyond > 0 && from < place.seq) {
-    const auto rows = backlog_->read(place.level, place.key, from, 1024);
-    for (const auto& row : rows) {
+    const auto page = read_line(lane, place.key, from, 1024);
+    for (const auto& row : page.rows) {
       if (row.seq < place.seq) ++before;
     }
-    if (rows.size() < 1024) break;
-    from = rows.back().seq.next();
+    if (page.is_last) break;
+    from = TaskSeq(page.to + 1);
   }
   standing.tasks_before_in_line = before;
-  for (uint32_t number = 1; number < place.level; ++number) {
-    standing.keys_before += level(number).domain.actives();
+  for (uint32_t above = 1; above < place.level; ++above) {
+    standing.keys_before += at(lane_of(above, target_in(lane))).domain.actives();
   }
-  const auto& domain = level(place.level).domain;
+  const auto& domain = at(lane).domain;
   standing.keys_before += domain.is_active(member) ? domain.before(member) : domain.actives();
   return standing;
 }
@@ -170,21 +208,22 @@ Standing TaskQueue::standing(const Place& place, TimeNs now) {
 bool TaskQueue::grows(TimeNs now) {
   double added = 0;
   double dispatched = 0;
-  for (auto& owner : levels_) {
-    added += owner->added.per_second(now);
-    dispatched += owner->dispatched.per_second(now);
-  }
+  for_each_lane([&](LaneId lane) {
+    added += at(lane).added.per_second(now);
+    dispatched += at(lane).dispatched.per_second(now);
+  });
   return size_ > 0 && added > 1.2 * dispatched;
 }
 
 double TaskQueue::lag_max() const {
   double most = 0;
-  for (const auto& owner : levels_) {
-    for (Member member = 0; member < owner->lines.size(); ++member) {
-      if (owner->lines[member].key == kNone || !owner->domain.is_active(member)) continue;
-      most = std::max(most, std::abs(owner->domain.lag(member)));
+  for_each_lane([&](LaneId lane) {
+    const auto& owner = at(lane);
+    for (Member member = 0; member < owner.lines.size(); ++member) {
+      if (owner.lines[member].key == kNone || !owner.domain.is_active(member)) continue;
+      most = std::max(most, std::abs(owner.domain.lag(member)));
     }
-  }
+  });
   return most;
 }
 

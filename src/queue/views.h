@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "base/time.h"
 #include "queue/priority.h"
@@ -40,6 +41,7 @@ struct KeyView {
 
 // Why a waiting task has not been handed out.
 struct Standing {
+  std::string version;  // of the workers that may take it; empty: those without one
   int64_t tasks_before_in_line = 0;
   size_t keys_before = 0;              // that are served before this key's next task
   bool is_behind_older_order = false;  // the queue's order changed; what came before goes first
@@ -48,6 +50,15 @@ struct Standing {
   bool is_queue_capped = false;
   TimeNs queue_ready_ns = 0;  // later than now: the queue's limit
   TimeNs key_ready_ns = 0;    // later than now: the key's limit
+};
+
+// Who may take tasks: workers of a version, or those without one.
+struct TargetView {
+  std::string version;
+  int64_t waiting = 0;
+  std::vector<int64_t> waiting_by_level;  // from level 1
+  TimeNs oldest_ns = 0;                   // to the second; 0: nothing waits
+  uint32_t percent = 0;                   // of the default stream that goes there
 };
 
 struct LevelView {

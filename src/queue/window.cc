@@ -55,7 +55,8 @@ uint32_t Window::encode(const Numbered& task, char* to) const {
   at = put(at, zigzag(task.seq.value() - header().base_seq));
   at = put(at, zigzag(static_cast<uint64_t>(task.task.created_ns) -
                       static_cast<uint64_t>(header().base_created)));
-  at = put(at, static_cast<uint64_t>(task.task.shard.value()) << 1 | (has_weight ? 1 : 0));
+  at = put(at, static_cast<uint64_t>(task.task.shard.value()) << 2 | (task.task.is_pinned ? 2 : 0) |
+                   (has_weight ? 1 : 0));
   at = put(at, zigzag(static_cast<uint64_t>(task.task.scheduled_id)));
   at = put(at, task.task.stamp);
   if (has_weight) {
@@ -77,7 +78,8 @@ uint32_t Window::decode(uint32_t from, Numbered* task) const {
   task->seq = TaskSeq(header().base_seq + unzigzag(seq));
   task->task.created_ns =
       static_cast<TimeNs>(static_cast<uint64_t>(header().base_created) + unzigzag(created));
-  task->task.shard = ShardId(static_cast<uint16_t>(shard >> 1));
+  task->task.shard = ShardId(static_cast<uint16_t>(shard >> 2));
+  task->task.is_pinned = (shard & 2) != 0;
   task->task.scheduled_id = static_cast<int64_t>(unzigzag(id));
   task->task.weight = 0;
   if ((shard & 1) != 0) {

@@ -12,7 +12,7 @@ namespace fairlead::queue {
 // The first tasks of a line, in order, packed. A queue may have a million lines and half a million
 // tasks in memory, so an empty window is a pointer and a task is about thirty bytes:
 //
-//   header │ free │ run:16 seq created shard+weight? id stamp [weight:4] │ run:16 …  │ free
+//   header │ free │ run:16 seq created shard+flags id stamp [weight:4] │ run:16 …  │ free
 //                 begin                                                           end
 //
 // Numbers are of variable length and counted from the first task that the window got, so what is

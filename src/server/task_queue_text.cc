@@ -189,6 +189,16 @@ std::string description_text(const v1::DescribeTaskQueueResponse& description) {
                 absl::StrFormat("%.1f", level.added_per_second()),
                 absl::StrFormat("%.1f", level.dispatched_per_second())});
   }
+  std::string versions;
+  if (description.versions_size() > 0) {
+    Table table({"VERSION", ">WAITING", ">OLDEST", ">POLLS", ">OF UNPINNED"});
+    for (const auto& each : description.versions()) {
+      table.add({each.version().empty() ? "(none)" : each.version(), absl::StrCat(each.waiting()),
+                 each.has_oldest_age() ? text(each.oldest_age()) : kNone,
+                 absl::StrCat(each.parked_polls()), absl::StrCat(each.default_percent(), " %")});
+    }
+    versions = "\n" + table.text();
+  }
   std::string pollers;
   if (description.pollers_size() > 0) {
     Table table({"POLLER", ">LAST SEEN", ">ASKS FOR"});
@@ -199,7 +209,7 @@ std::string description_text(const v1::DescribeTaskQueueResponse& description) {
     }
     pollers = "\n" + table.text();
   }
-  return absl::StrCat(lines.take(), "\n", levels.text(), pollers, "\n",
+  return absl::StrCat(lines.take(), "\n", levels.text(), versions, pollers, "\n",
                       config_text(description.config()));
 }
 

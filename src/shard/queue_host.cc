@@ -15,28 +15,9 @@ constexpr DurationNs kGoodbye = 30 * kSecond;
 constexpr DurationNs kQueueIdle = 5 * kMinute;
 // Whoever asks a workflow something while nobody polls is told so, after this long.
 constexpr DurationNs kPollerSeen = 20 * kSecond;
-// A limit that no worker has asked for lately is none.
-constexpr DurationNs kWorkerLimit = 60 * kSecond;
 constexpr DurationNs kPollerHistory = 5 * kMinute;
-constexpr size_t kPollersMax = 1000;
-}  // namespace
 
-void Poll::answer_empty(PollEnd why) {
-  std::visit(
-      [why](auto& answer) {
-        using Answer = std::decay_t<decltype(answer)>;
-        if constexpr (std::is_same_v<Answer, Reply<WorkflowTask>>) {
-          WorkflowTask nothing;
-          nothing.end = why;
-          answer(std::move(nothing));
-        } else {
-          ActivityTask nothing;
-          nothing.end = why;
-          answer(std::move(nothing));
-        }
-      },
-      reply);
-}
+}  // namespace
 
 QueueAddress address_of(NamespaceNum ns, model::TaskKind kind, const model::QueueTarget& target) {
   return {{ns, static_cast<uint8_t>(kind), target.name()},
@@ -88,10 +69,11 @@ bool QueueHost::is_live(const Line& line) const {
 }
 
 void QueueHost::add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task) {
-  tasks(queue).add(place, task, env_.clock->now());
-  if (env_.observer != nullptr) env_.observer->waits(queue.name, place);
+  auto& waiting = tasks(queue);
+  waiting.add(place, task, env_.clock->now());
   // A poll may have been parked between the reservation and now.
-  serve(queue);
+  serve(queue, std::string(waiting.target_of(place.stream)));
+  watch(queue, line(queue));
 }
 
 void QueueHost::remove(const QueueAddress& queue, const queue::Place& place) {
@@ -124,12 +106,24 @@ void QueueHost::write_due_rows(StoredQueue& queue) {
   if (!batch.empty()) env_.write(batch);
 }
 
-void QueueHost::serve(const QueueAddress& queue) {
-  while (auto poll = take_poll(queue)) {
+void QueueHost::serve(const QueueAddress& queue, const std::string& version) {
+  while (auto poll = take_poll(queue, version)) {
     if (hand_out(poll, queue)) continue;
     park(std::move(poll));
     break;
   }
+}
+
+void QueueHost::serve(const QueueAddress& queue) {
+  auto versions = line(queue).polls.versions();
+  if (!queue.is_sticky()) {
+    for (auto& version : family(queue).sticky_polls.versions()) {
+      if (std::find(versions.begin(), versions.end(), version) == versions.end()) {
+        versions.push_back(std::move(version));
+      }
+    }
+  }
+  for (const auto& version : versions) serve(queue, version);
   watch(queue, line(queue));
 }
 
@@ -174,162 +168,6 @@ void QueueHost::look_again(const QueueName& name) {
   env_.desk->leave(owner.normal.seat.get());
 }
 
-bool QueueHost::has_poll(const QueueAddress& queue) {
-  if (!line(queue).polls.empty()) return true;
-  return !queue.is_sticky() && !family(queue).sticky_polls.empty();
-}
-
-PollPtr QueueHost::take_poll(const QueueAddress& queue) {
-  auto& owner = family(queue);
-  auto& target = line(queue);
-  // Polls are numbered as they come. A sticky queue does as the queue that it belongs to.
-  const bool newest_first =
-      owner.normal.stored != nullptr &&
-      owner.normal.stored->tasks().rules().poller_order() == model::QueueRules::LIFO;
-  if (!target.polls.empty()) {
-    return unpark(newest_first ? *target.polls.rbegin() : *target.polls.begin());
-  }
-  if (!queue.is_sticky() && !owner.sticky_polls.empty()) {
-    return unpark(newest_first ? owner.sticky_polls.rbegin()->first
-                               : owner.sticky_polls.begin()->first);
-  }
-  return nullptr;
-}
-
-void QueueHost::park(PollPtr poll) {
-  const auto queue = address_of(poll->request.ns, poll->request.kind, poll->request.queue);
-  const uint64_t number = poll->number;
-  line(queue).polls.insert(number);
-  if (queue.is_sticky()) family(queue).sticky_polls[number] = queue.name.name;
-  poll->alarm = env_.alarms->set(poll->request.hold_until, [this, number] { end_poll(number); });
-  parked_[number] = std::move(poll);
-}
-
-PollPtr QueueHost::unpark(uint64_t number) {
-  const auto found = parked_.find(number);
-  if (found == parked_.end()) return nullptr;
-  PollPtr poll = std::move(found->second);
-  parked_.erase(found);
-  env_.alarms->cancel(poll->alarm);
-  const auto queue = address_of(poll->request.ns, poll->request.kind, poll->request.queue);
-  auto& target = line(queue);
-  target.polls.erase(number);
-  target.last_poll = env_.clock->now();
-  family(queue).sticky_polls.erase(number);
-  return poll;
-}
-
-void QueueHost::end_poll(uint64_t number) {
-  auto poll = unpark(number);
-  if (poll == nullptr) return;
-  const auto queue = address_of(poll->request.ns, poll->request.kind, poll->request.queue);
-  ++line(queue).counts.polls_empty;
-  poll->answer_empty(line(queue.normal_queue()).refused);
-}
-
-void QueueHost::cancel_poll(uint64_t number) { unpark(number); }
-
-// The next task of the queue. One on a worker's own queue takes a place on the queue that everyone
-// polls; if there is none, it waits for it there.
-std::optional<queue::Waiting> QueueHost::pick(const QueueAddress& queue) {
-  while (true) {
-    const TimeNs now = env_.clock->now();
-    auto next = tasks(queue).pick(now);
-    if (!next.has_value()) return next;
-    if (env_.observer != nullptr) env_.observer->picked(queue.name, queue.is_sticky(), next->place);
-    if (!queue.is_sticky()) return next;
-    auto& account = tasks(queue.normal_queue());
-    if (account.may_run(next->place.key)) {
-      account.occupy(next->place.key, now);
-      return next;
-    }
-    env_.sticky_lost(next->task);  // out of this queue until its run has moved it
-  }
-}
-
-// Gives the poll the next thing from this queue. False if there is nothing.
-bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
-  auto& target = line(queue);
-  if (!target.queries.empty()) {
-    auto query = std::move(target.queries.front().query);
-    target.queries.pop_front();
-    env_.dispatch_query(std::move(poll), queue, std::move(query));
-    return true;
-  }
-  auto& waiting = load(queue, target).tasks();
-  if (waiting.next_level(env_.clock->now()) > queue::kLevelsMax) return false;
-  auto permit = admit(queue);
-  if (!permit.has_value()) return false;
-  const auto next = pick(queue);
-  if (!next.has_value()) return false;
-  poll->permit = std::move(permit);
-  auto& source = line(queue);
-  poll->delta = advise(source, *poll, next->task.created_ns, true);
-  ++source.counts.polls_with_task;
-  source.counts.waited.add(env_.clock->now() - next->task.created_ns);
-  env_.dispatch(std::move(poll), queue, *next);
-  return true;
-}
-
-void QueueHost::poll(PollPtr poll) {
-  const auto queue = address_of(poll->request.ns, poll->request.kind, poll->request.queue);
-  const TimeNs now = env_.clock->now();
-  const auto ended = ended_workers_.find(poll->request.worker_instance_key);
-  if ((ended != ended_workers_.end() && ended->second > now) || poll->request.hold_until <= now) {
-    poll->answer_empty();
-    return;
-  }
-  auto& target = line(queue);
-  target.last_poll = now;
-  target.is_released = false;
-  if (poll->arrived_ns == 0) poll->arrived_ns = now;
-  remember_poller(target, poll->request);
-  if (queue.is_sticky()) {
-    const auto normal = queue.normal_queue();
-    const bool own_first =
-        !target.queries.empty() || tasks(queue).next_level(now) <= tasks(normal).next_level(now);
-    if (own_first && hand_out(poll, queue)) return;
-    if (hand_out(poll, normal)) return;
-  }
-  if (hand_out(poll, queue)) return;
-  park(std::move(poll));
-  const auto normal = queue.normal_queue();
-  watch(normal, line(normal));
-}
-
-void QueueHost::remember_poller(Line& line, const PollRequest& request) {
-  const TimeNs now = env_.clock->now();
-  const auto& asked = request.max_tasks_per_second;
-  if (line.pollers.size() < kPollersMax || line.pollers.contains(request.identity)) {
-    line.pollers[request.identity] = {now, asked, request.about};
-  }
-  if (request.kind != model::ACTIVITY_TASK) return;
-  if (asked.has_value()) {
-    line.limit_carried = now;
-    load({{request.ns, static_cast<uint8_t>(request.kind), request.queue.name()},
-          request.queue.name()},
-         line)
-        .tasks()
-        .set_worker_limit(*asked < queue::kSystemLimit ? asked : std::nullopt, now);
-  } else if (line.limit_carried != 0 && line.limit_carried + kWorkerLimit < now) {
-    line.limit_carried = 0;
-    if (line.stored != nullptr) line.stored->tasks().set_worker_limit(std::nullopt, now);
-  }
-}
-
-// How a worker should change the number of its polls.
-int QueueHost::advise(Line& line, const Poll& poll, TimeNs task_created, bool from_backlog) {
-  const TimeNs now = env_.clock->now();
-  if (!from_backlog && now - poll.arrived_ns >= kSecond) return -1;
-  if (line.stored == nullptr || !line.advice.is_ready(now, 10)) return 0;
-  auto& waiting = line.stored->tasks();
-  if (waiting.is_limiting(now)) return 0;
-  const bool is_behind = waiting.size() > 0 && now - task_created > 200 * kMillisecond;
-  if (!is_behind && !waiting.grows(now)) return 0;
-  line.advice.take(now, 10);
-  return 1;
-}
-
 void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting,
                         store::WriteBatch* batch) {
   const TimeNs now = env_.clock->now();
@@ -337,7 +175,8 @@ void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting
   line(queue).dispatches.waited[waiting.place.level].add(now - waiting.task.created_ns);
   auto& account = stored(queue.normal_queue());
   if (queue.is_sticky()) {
-    charge(queue, waiting.place.level, waiting.place.key, waiting.task.weight);
+    charge(queue, waiting.place.level, waiting.place.key, waiting.task.weight,
+           waiting.place.stream);
   }
   account.add_rows(batch);
 }
@@ -353,7 +192,7 @@ void QueueHost::stale(PollPtr poll_out, const QueueAddress& queue, const queue::
 QueueHost::QueryOffer QueueHost::offer_query(const QueueAddress& queue, DirectQuery query) {
   auto& target = line(queue);
   if (queue.is_sticky() && !is_live(target)) return QueryOffer::kDead;
-  if (auto poll = take_poll(queue)) {
+  if (auto poll = take_any_poll(queue)) {
     env_.dispatch_query(std::move(poll), queue, std::move(query));
     return QueryOffer::kTaken;
   }

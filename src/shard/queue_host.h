@@ -38,6 +38,23 @@ struct Poll {
 };
 using PollPtr = std::unique_ptr<Poll>;
 
+// Polls that wait, by whose tasks they may take: those of a version, or those for workers without
+// one. A poll that may take both stands in both.
+class ParkedPolls {
+ public:
+  bool empty() const { return all_.empty(); }
+  size_t size() const { return all_.size(); }
+  void add(uint64_t number, const PollRequest& request);
+  void erase(uint64_t number, const PollRequest& request);
+  const absl::btree_set<uint64_t>& all() const { return all_; }
+  const absl::btree_set<uint64_t>& of(const std::string& version) const;
+  std::vector<std::string> versions() const;
+
+ private:
+  absl::btree_set<uint64_t> all_;
+  absl::btree_map<std::string, absl::btree_set<uint64_t>> by_version_;
+};
+
 // A queue of this shard with its place for the key of a row.
 struct QueueAddress {
   QueueName name;      // the queue itself, sticky or not
@@ -103,10 +120,11 @@ class QueueHost {
     // The key of the workflow task that this worker gives back in the same step, if it has one.
     std::optional<std::string> gives_back;
     bool goes_on = false;  // the worker is in the middle of something and asks for more time
+    std::string version;   // of whoever takes it
   };
   // A task whose start the queue has to remember waits if its step is written elsewhere.
   Offered offer(const QueueAddress& queue, const model::Priority& priority,
-                const std::optional<Along>& along, Writing writing);
+                const queue::Stream& stream, const std::optional<Along>& along, Writing writing);
   struct Handed {
     Permit permit;
     std::string key;                      // under which the queue counts it
@@ -115,6 +133,7 @@ class QueueHost {
   // Whether a task that its maker would like to keep may go to it at once: nothing that waits has a
   // better claim, and no limit or budget speaks against it. If so, its key has paid.
   std::optional<Handed> hand_over(const QueueAddress& queue, const model::Priority& priority,
+                                  const queue::Stream& stream, const Along& along,
                                   Writing writing);
   // The step of a task that was handed over to its maker is about to be written, which nothing may
   // precede that concerns the queue.
@@ -185,7 +204,7 @@ class QueueHost {
   struct Line {
     std::unique_ptr<StoredQueue> stored;
     queue::Settings settings;
-    absl::btree_set<uint64_t> polls;
+    ParkedPolls polls;
     std::deque<WaitingQuery> queries;
     TimeNs last_poll = 0;
     bool is_released = false;
@@ -197,6 +216,7 @@ class QueueHost {
     QueueCounts counts;
     DispatchCounts dispatches;
     bool is_refused = false;  // a budget was full when the line last had something to hand out
+    bool unversioned_next = false;  // of polls that may take both: whose turn it is
     // Of a normal queue only, for all of its family.
     AdmissionDesk::SeatPtr seat;
     TimeNs look_again_at = kNever;  // a budget may have room then
@@ -205,7 +225,7 @@ class QueueHost {
   struct Family {
     Line normal;
     absl::btree_map<std::string, Line> sticky;
-    absl::btree_map<uint64_t, std::string> sticky_polls;  // parked, by number
+    ParkedPolls sticky_polls;
   };
 
   Family& family(const QueueAddress& queue);
@@ -215,6 +235,7 @@ class QueueHost {
   StoredQueue& load(const QueueAddress& queue, Line& line);
   // Hands out all that may go, and sets an alarm for what may go later.
   void serve(const QueueAddress& queue);
+  void serve(const QueueAddress& queue, const std::string& version);
   void watch(const QueueAddress& queue, Line& line);
   void line_alarm(const QueueAddress& queue);
   void write_due_rows(StoredQueue& queue);
@@ -225,20 +246,37 @@ class QueueHost {
   void park(PollPtr poll);
   std::optional<Permit> admit(const QueueAddress& queue);
   bool has_poll(const QueueAddress& queue);
+  // One that may take what is for workers of this version. A worker's own queue has no versions.
+  bool has_poll(const QueueAddress& queue, const std::string& version);
   // Takes a parked poll out of everywhere.
   PollPtr unpark(uint64_t number);
-  PollPtr take_poll(const QueueAddress& queue);
+  PollPtr take_poll(const QueueAddress& queue, const std::string& version);
+  PollPtr take_any_poll(const QueueAddress& queue);
+  PollPtr take_from(const QueueAddress& queue, const absl::btree_set<uint64_t>& polls);
   std::optional<Handed> hand_over_sticky(const QueueAddress& queue, const model::Priority& priority,
-                                         bool goes_on, Writing writing);
-  Handed hand(const QueueAddress& queue, uint32_t level, std::string key, float weight,
-              Permit permit, bool leaves_rows, Writing writing);
-  void charge(const QueueAddress& queue, uint32_t level, const std::string& key, float weight);
-  void pass(const QueueAddress& queue, uint32_t level, const std::string& key, float weight);
-  queue::Waiting claim(const QueueAddress& queue, uint32_t level, const std::string& key,
-                       float weight);
-  void take_along(const QueueAddress& queue, const model::Priority& priority, const Along& along,
-                  Writing writing, Offered* offered);
-  std::optional<queue::Waiting> pick(const QueueAddress& queue);
+                                         const queue::Stream& stream, const Along& along,
+                                         Writing writing);
+  // A task on its way past the queue.
+  struct Passing {
+    uint32_t level = 0;
+    std::string key;
+    float weight = 0;
+    queue::Stream stream;
+  };
+  Handed hand(const QueueAddress& queue, Passing task, Permit permit, bool leaves_rows,
+              Writing writing);
+  void charge(const QueueAddress& queue, uint32_t level, const std::string& key, float weight,
+              const queue::Stream& stream);
+  void pass(const QueueAddress& queue, const Passing& task);
+  queue::Waiting claim(const QueueAddress& queue, const Passing& task);
+  void take_along(const QueueAddress& queue, const model::Priority& priority,
+                  const queue::Stream& stream, const Along& along, Writing writing,
+                  Offered* offered);
+  // The versions that a poll may be served from, the one whose turn it is first; none: nothing is
+  // there for it.
+  std::vector<std::string> sources(const PollRequest& request, const QueueAddress& queue);
+  uint32_t next_level(const PollRequest& request, const QueueAddress& queue);
+  std::optional<queue::Waiting> pick(const QueueAddress& queue, const std::string& version);
   bool hand_out(PollPtr& poll, const QueueAddress& queue);
   void end_poll(uint64_t number);
 

@@ -33,55 +33,60 @@ std::optional<Permit> QueueHost::admit(const QueueAddress& queue) {
 
 // A task goes out on a queue of one worker's own: its key pays where everyone waits.
 void QueueHost::charge(const QueueAddress& queue, uint32_t level, const std::string& key,
-                       float weight) {
+                       float weight, const queue::Stream& stream) {
   const auto normal = queue.normal_queue();
-  tasks(normal).charge(level, key, weight, env_.clock->now());
+  tasks(normal).charge(level, key, weight, env_.clock->now(), stream);
   if (env_.observer != nullptr) env_.observer->passed(normal.name, level, key, weight, false);
 }
 
 // A new task goes to a worker without waiting: its key pays.
-void QueueHost::pass(const QueueAddress& queue, uint32_t level, const std::string& key,
-                     float weight) {
+void QueueHost::pass(const QueueAddress& queue, const Passing& task) {
   const TimeNs now = env_.clock->now();
   if (queue.is_sticky()) {
-    charge(queue, level, key, weight);
-    tasks(queue.normal_queue()).occupy(key, now);
+    charge(queue, task.level, task.key, task.weight, task.stream);
+    tasks(queue.normal_queue()).occupy(task.key, now);
     return;
   }
-  tasks(queue).hand_over(level, key, weight, now);
-  if (env_.observer != nullptr) env_.observer->passed(queue.name, level, key, weight, true);
+  tasks(queue).hand_over(task.level, task.key, task.weight, now, task.stream);
+  if (env_.observer != nullptr) {
+    env_.observer->passed(queue.name, task.level, task.key, task.weight, true);
+  }
 }
 
 // The same, to be paid when the step that makes the task is written, here. Until then it is like
 // any other task that was picked and has not started yet.
-queue::Waiting QueueHost::claim(const QueueAddress& queue, uint32_t level, const std::string& key,
-                                float weight) {
+queue::Waiting QueueHost::claim(const QueueAddress& queue, const Passing& task) {
   const TimeNs now = env_.clock->now();
-  queue::Waiting claimed{{level, key, TaskSeq(0)}, {}};
-  claimed.task.weight = weight;
+  queue::Waiting claimed{{task.level, task.key, TaskSeq(0), task.stream}, {}};
+  claimed.task.weight = task.weight;
   claimed.task.created_ns = now;
   if (queue.is_sticky()) {
-    tasks(queue.normal_queue()).occupy(key, now);
+    tasks(queue.normal_queue()).occupy(task.key, now);
     return claimed;
   }
-  claimed.place = tasks(queue).claim(level, key, weight, now);
-  if (env_.observer != nullptr) env_.observer->passed(queue.name, level, key, weight, true);
+  claimed.place = tasks(queue).claim(task.level, task.key, task.weight, now, task.stream);
+  if (env_.observer != nullptr) {
+    env_.observer->passed(queue.name, task.level, task.key, task.weight, true);
+  }
   return claimed;
 }
 
 std::optional<QueueHost::Handed> QueueHost::hand_over(const QueueAddress& queue,
                                                       const model::Priority& priority,
-                                                      Writing writing) {
+                                                      const queue::Stream& stream,
+                                                      const Along& along, Writing writing) {
   auto& account = stored(queue);
-  const uint32_t level = level_of(queue, priority);
-  auto key = account.tasks().line_of(priority.fairness_key());
-  const bool leaves_rows = account.tasks().hand_over_leaves_rows(level);
+  if (account.tasks().target_of(stream) != along.version) return std::nullopt;
+  Passing task{level_of(queue, priority), account.tasks().line_of(priority.fairness_key()),
+               priority.fairness_weight(), stream};
+  const bool leaves_rows = account.tasks().hand_over_leaves_rows(task.level, stream);
   if (leaves_rows && writing.is_elsewhere()) return std::nullopt;
-  if (!account.tasks().may_hand_over(level, key, env_.clock->now())) return std::nullopt;
+  if (!account.tasks().may_hand_over(task.level, task.key, env_.clock->now(), stream)) {
+    return std::nullopt;
+  }
   auto permit = admit(queue);
   if (!permit.has_value()) return std::nullopt;
-  return hand(queue, level, std::move(key), priority.fairness_weight(), *std::move(permit),
-              leaves_rows, writing);
+  return hand(queue, std::move(task), *std::move(permit), leaves_rows, writing);
 }
 
 // The same on a worker's own queue, for that worker: as if it polled there. What is more urgent on
@@ -90,33 +95,37 @@ std::optional<QueueHost::Handed> QueueHost::hand_over(const QueueAddress& queue,
 // begins nothing.
 std::optional<QueueHost::Handed> QueueHost::hand_over_sticky(const QueueAddress& queue,
                                                              const model::Priority& priority,
-                                                             bool goes_on, Writing writing) {
+                                                             const queue::Stream& stream,
+                                                             const Along& along, Writing writing) {
   auto& account = stored(queue.normal_queue());
+  if (stream.is_pinned()) return std::nullopt;
   const TimeNs now = env_.clock->now();
-  const uint32_t level = level_of(queue, priority);
-  auto key = account.tasks().line_of(priority.fairness_key());
-  const bool leaves_rows = account.tasks().hand_over_leaves_rows(level);
+  Passing task{level_of(queue, priority), account.tasks().line_of(priority.fairness_key()),
+               priority.fairness_weight(), stream};
+  const auto& key = task.key;
+  const bool leaves_rows = account.tasks().hand_over_leaves_rows(task.level, stream);
   if (leaves_rows && writing.is_elsewhere()) return std::nullopt;
-  if (!account.tasks().may_run(key) || account.tasks().next_level(now) < level) return std::nullopt;
-  if (!goes_on && account.tasks().is_key_draining(key)) return std::nullopt;
-  if (account.tasks().has_caps() && !goes_on && !account.tasks().may_hand_over(level, key, now)) {
+  if (!account.tasks().may_run(key)) return std::nullopt;
+  if (account.tasks().next_level(now, along.version) < task.level) return std::nullopt;
+  if (!along.goes_on && account.tasks().is_key_draining(key)) return std::nullopt;
+  if (account.tasks().has_caps() && !along.goes_on &&
+      !account.tasks().may_hand_over(task.level, key, now, stream)) {
     return std::nullopt;
   }
-  if (!tasks(queue).may_hand_over(level, key, now)) return std::nullopt;
+  if (!tasks(queue).may_hand_over(task.level, key, now)) return std::nullopt;
   auto permit = admit(queue);
   if (!permit.has_value()) return std::nullopt;
-  return hand(queue, level, std::move(key), priority.fairness_weight(), *std::move(permit),
-              leaves_rows, writing);
+  return hand(queue, std::move(task), *std::move(permit), leaves_rows, writing);
 }
 
-QueueHost::Handed QueueHost::hand(const QueueAddress& queue, uint32_t level, std::string key,
-                                  float weight, Permit permit, bool leaves_rows, Writing writing) {
-  Handed handed{std::move(permit), std::move(key), std::nullopt};
+QueueHost::Handed QueueHost::hand(const QueueAddress& queue, Passing task, Permit permit,
+                                  bool leaves_rows, Writing writing) {
+  Handed handed{std::move(permit), task.key, std::nullopt};
   if (leaves_rows && writing.batch == nullptr) {
-    handed.claim = claim(queue, level, handed.key, weight);
+    handed.claim = claim(queue, task);
     return handed;
   }
-  pass(queue, level, handed.key, weight);
+  pass(queue, task);
   if (writing.batch != nullptr) stored(queue.normal_queue()).add_rows(writing.batch);
   return handed;
 }
@@ -124,7 +133,7 @@ QueueHost::Handed QueueHost::hand(const QueueAddress& queue, uint32_t level, std
 void QueueHost::claimed(const QueueAddress& queue, const queue::Waiting& claim,
                         store::WriteBatch* batch) {
   if (queue.is_sticky()) {
-    charge(queue, claim.place.level, claim.place.key, claim.task.weight);
+    charge(queue, claim.place.level, claim.place.key, claim.task.weight, claim.place.stream);
   } else {
     tasks(queue).started(claim.place, env_.clock->now());
   }
@@ -133,12 +142,13 @@ void QueueHost::claimed(const QueueAddress& queue, const queue::Waiting& claim,
 
 // A worker that gives back a task in the same step has a place to go on in, if anybody has one.
 void QueueHost::take_along(const QueueAddress& queue, const model::Priority& priority,
-                           const Along& along, Writing writing, Offered* offered) {
+                           const queue::Stream& stream, const Along& along, Writing writing,
+                           Offered* offered) {
   const auto normal = queue.normal_queue();
   const bool swaps = along.gives_back.has_value() && tasks(normal).has_caps();
   if (swaps) tasks(normal).release(*along.gives_back, env_.clock->now());
-  auto handed = queue.is_sticky() ? hand_over_sticky(queue, priority, along.goes_on, writing)
-                                  : hand_over(queue, priority, writing);
+  auto handed = queue.is_sticky() ? hand_over_sticky(queue, priority, stream, along, writing)
+                                  : hand_over(queue, priority, stream, along, writing);
   offered->is_taken = handed.has_value();
   if (handed.has_value()) {
     offered->permit = std::move(handed->permit);
@@ -151,10 +161,11 @@ void QueueHost::take_along(const QueueAddress& queue, const model::Priority& pri
 }
 
 QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Priority& priority,
-                                    const std::optional<Along>& along, Writing writing) {
+                                    const queue::Stream& stream, const std::optional<Along>& along,
+                                    Writing writing) {
   Offered offered;
   if (along.has_value()) {
-    take_along(queue, priority, *along, writing, &offered);
+    take_along(queue, priority, stream, *along, writing, &offered);
     if (offered.is_taken) return offered;
   }
   const TimeNs now = env_.clock->now();
@@ -166,19 +177,22 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
   if (key != priority.fairness_key()) ++line(normal).counts.sharing_lines;
   auto& target = line(queue);
   // What has to wait for a place, or for the end of a drain, waits where everyone does, in the
-  // order that is due.
-  if (queue.is_sticky() &&
-      (!is_live(target) || !account.tasks().may_run(key) || account.tasks().is_key_draining(key))) {
+  // order that is due. So does what only workers of a version may have: a worker's own queue does
+  // not know which it is.
+  if (queue.is_sticky() && (stream.is_pinned() || !is_live(target) ||
+                            !account.tasks().may_run(key) || account.tasks().is_key_draining(key))) {
     return offered;
   }
   auto& own = queue.is_sticky() ? load(queue, target) : account;
-  const bool is_free = writing.batch != nullptr || !account.tasks().hand_over_leaves_rows(level);
+  const bool is_free =
+      writing.batch != nullptr || !account.tasks().hand_over_leaves_rows(level, stream);
+  const std::string version = own.tasks().target_of(stream);
   // Handed over at once only if no waiting task has a better claim.
-  if (is_free && has_poll(queue) && own.tasks().may_hand_over(level, key, now)) {
+  if (is_free && has_poll(queue, version) && own.tasks().may_hand_over(level, key, now, stream)) {
     offered.permit = admit(queue);
     if (offered.permit.has_value()) {
-      offered.poll = take_poll(queue);
-      pass(queue, level, key, priority.fairness_weight());
+      offered.poll = take_poll(queue, version);
+      pass(queue, {level, key, priority.fairness_weight(), stream});
       if (writing.batch != nullptr) account.add_rows(writing.batch);
       ++target.counts.polls_with_task;
       ++target.counts.polls_with_new_task;
@@ -188,7 +202,7 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
       return offered;
     }
   }
-  offered.place = own.tasks().reserve(level, key);
+  offered.place = own.tasks().reserve(level, key, stream);
   ++target.counts.added_to_backlog;
   if (target.polls.empty() && target.last_poll + kNoPoller < now) {
     ++target.counts.added_without_poller;

@@ -27,12 +27,22 @@ class QueueHostTest : public testing::Test {
   }
 
   // A task that finds nobody waits; gives whether somebody took it at once.
-  bool bring(const model::Priority& priority) {
+  bool bring(const model::Priority& priority, const queue::Stream& stream = {}) {
     store::WriteBatch batch;
-    auto offered = host.offer(kMails, priority, std::nullopt, {&batch});
-    if (offered.poll != nullptr) return true;
+    auto offered = host.offer(kMails, priority, stream, std::nullopt, {&batch});
+    if (offered.poll != nullptr) {
+      takers.push_back(offered.poll->number);
+      return true;
+    }
     queue::Task task;
     task.created_ns = clock.time;
+    model::TaskRow row;
+    row.set_run(std::string(16, 'r'));
+    row.set_created_ns(clock.time);
+    row.set_slot(stream.slot);
+    store::WriteBatch rows;
+    rows.put(task_row(ShardId(3), kMails.name, *offered.place), row.SerializeAsString());
+    EXPECT_TRUE(store.write(rows).ok());
     host.add(kMails, *offered.place, task);
     return false;
   }
@@ -41,7 +51,7 @@ class QueueHostTest : public testing::Test {
     auto priority = level(3);
     priority.set_fairness_key(key);
     store::WriteBatch batch;
-    const auto offered = host.offer(kMails, priority, std::nullopt, {&batch});
+    const auto offered = host.offer(kMails, priority, {}, std::nullopt, {&batch});
     model::TaskRow row;
     row.set_run(std::string(16, 'r'));
     row.set_scheduled_id(id);
@@ -78,11 +88,13 @@ class QueueHostTest : public testing::Test {
   // Who gets a task that comes now.
   uint64_t taker() {
     store::WriteBatch batch;
-    const auto offered = host.offer(kMails, level(3), std::nullopt, {&batch});
+    const auto offered = host.offer(kMails, level(3), {}, std::nullopt, {&batch});
     return offered.poll == nullptr ? 0 : offered.poll->number;
   }
-  void poll() {
+  void poll(const std::string& version = "", bool takes_unversioned = false) {
     auto one = std::make_unique<Poll>();
+    one->request.version = version;
+    one->request.takes_unversioned = takes_unversioned;
     one->number = ++polls;
     one->request.ns = kNs;
     one->request.kind = model::ACTIVITY_TASK;
@@ -102,6 +114,8 @@ class QueueHostTest : public testing::Test {
   queue::Settings settings;
   uint64_t polls = 0;
   int started = 0;
+  std::vector<uint64_t> takers;
+  std::vector<std::string> versions;  // that started tasks were pinned to
   std::shared_ptr<AdmissionDesk> desk = std::make_shared<AdmissionDesk>(
       std::make_shared<admission::Policies>(),
       AdmissionDesk::Env{.clock = &clock,
@@ -114,10 +128,14 @@ class QueueHostTest : public testing::Test {
       .clock = &clock,
       .alarms = &alarms,
       .dispatch =
-          [this](PollPtr, const QueueAddress& queue, const queue::Waiting& waiting) {
+          [this](PollPtr poll, const QueueAddress& queue, const queue::Waiting& waiting) {
             ++started;
+            takers.push_back(poll->number);
+            versions.push_back(waiting.place.stream.version);
             store::WriteBatch batch;
+            batch.erase(task_row(ShardId(3), queue.name, waiting.place));
             host.started(queue, waiting, &batch);
+            EXPECT_TRUE(store.write(batch).ok());
           },
       .dispatch_query = [](PollPtr, const QueueAddress&, const DirectQuery&) {},
       .sticky_lost = [](const queue::Task&) {},
@@ -216,6 +234,70 @@ TEST_F(QueueHostTest, AKeyInASharedLineIsKnownByItsOwnName) {
   EXPECT_EQ(explanation.standing.tasks_before_in_line, 1);
   EXPECT_EQ(explanation.others_before, 2);
   EXPECT_EQ(explanation.shared_line, last.key);
+}
+
+const queue::Stream kOfV1{"v1", 0};
+
+// Workers of a version and workers without one wait for different things.
+TEST_F(QueueHostTest, APollGetsWhatItsVersionMayHave) {
+  desk->restored();
+  poll("v2");
+  poll();
+  EXPECT_FALSE(bring(level(3), kOfV1)) << "nobody of that version waits";
+  EXPECT_TRUE(bring(level(3)));
+  EXPECT_EQ(takers, std::vector<uint64_t>{2});
+  poll("v1");
+  EXPECT_EQ(started, 1);
+  poll("v1");
+  EXPECT_TRUE(bring(level(3), kOfV1));
+  EXPECT_EQ(takers, (std::vector<uint64_t>{2, 3, 4}));
+  EXPECT_FALSE(bring(level(3)));
+  EXPECT_EQ(started, 1) << "the poll of v2 is not for it";
+
+  const auto view = host.describe(kMails);
+  ASSERT_EQ(view.targets.size(), 1U);
+  EXPECT_EQ(view.targets[0].tasks.waiting, 1);
+  EXPECT_EQ(view.targets[0].tasks.percent, 100U);
+  EXPECT_EQ(view.targets[0].parked_polls, 0U);
+  EXPECT_EQ(view.parked_polls, 1U);
+}
+
+// What is more urgent first; where both are as urgent, in turn.
+TEST_F(QueueHostTest, APollThatMayTakeBothStarvesNeither) {
+  desk->restored();
+  for (int i = 0; i < 3; ++i) {
+    bring(level(3), kOfV1);
+    bring(level(3));
+  }
+  bring(level(2));
+  bring(level(1), kOfV1);
+  for (int i = 0; i < 8; ++i) poll("v1", true);
+  EXPECT_EQ(versions, (std::vector<std::string>{"v1", "", "v1", "", "v1", "", "v1", ""}));
+  // While it waits, whichever comes first is its own.
+  poll("v1", true);
+  poll("v1", true);
+  EXPECT_TRUE(bring(level(3)));
+  EXPECT_TRUE(bring(level(3), kOfV1));
+  EXPECT_EQ(host.parked(), 0U);
+}
+
+// Another routing serves those who wait for what it brings them.
+TEST_F(QueueHostTest, AChangeOfTheRoutingServesParkedPolls) {
+  desk->restored();
+  bring(level(3), {"", 10});
+  bring(level(3), {"", 60});
+  poll("v1");
+  poll("v2");
+  EXPECT_EQ(started, 0);
+  ChangeRules change{{kNs, model::ACTIVITY_TASK, "mails"}, [](auto& rules, TimeNs) {
+                       rules.mutable_routing()->set_current("v1");
+                       rules.mutable_routing()->set_ramping("v2");
+                       rules.mutable_routing()->set_percent(30);
+                       return absl::OkStatus();
+                     }};
+  ASSERT_TRUE(host.change_rules(kMails, change).ok());
+  EXPECT_EQ(started, 2);
+  EXPECT_EQ(takers, (std::vector<uint64_t>{1, 2}));
 }
 
 // What runs out of time on a worker's own queue counts for the queue that people know.

@@ -41,9 +41,12 @@ QueueView QueueHost::describe(const QueueAddress& queue) {
   view.sharing_lines = owner.counts.sharing_lines;
   view.last_poll_ns = owner.last_poll;
   view.parked_polls = owner.polls.size();
+  for (auto& target : waiting.target_views()) {
+    const size_t polls = owner.polls.of(target.version).size();
+    view.targets.push_back({std::move(target), polls});
+  }
   if (const auto place = waiting.oldest()) {
-    const auto row = env_.store->get(store::keys::task(
-        env_.shard, queue.name, static_cast<uint8_t>(place->level), place->key, place->seq));
+    const auto row = env_.store->get(task_row(env_.shard, queue.name, *place));
     model::TaskRow task;
     if (row.ok() && row->has_value() && task.ParseFromString(**row)) {
       view.oldest = OldestTask{task.run(),
@@ -111,11 +114,13 @@ int64_t QueueHost::ready(const QueueAddress& queue) {
   if (!families_.contains(queue.name)) {
     // A question is not a use: what nobody uses and has no rows stays unknown.
     bool has_rows = false;
-    const auto range = store::keys::tasks(env_.shard, queue.name);
-    (void)env_.store->scan(range.begin, range.end, [&](std::string_view, std::string_view) {
-      has_rows = true;
-      return false;
-    });
+    for (const auto& range : {store::keys::tasks(env_.shard, queue.name),
+                              store::keys::pinned_tasks(env_.shard, queue.name)}) {
+      (void)env_.store->scan(range.begin, range.end, [&](std::string_view, std::string_view) {
+        has_rows = true;
+        return false;
+      });
+    }
     if (!has_rows) return 0;
   }
   int64_t ready = tasks(queue).size();
@@ -156,7 +161,9 @@ void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
     explanation->key_pause = rule->second.pause();
   }
   explanation->admission = env_.desk->explain(normal.name);
-  explanation->parked_polls = line(queue).polls.size();
+  explanation->version = explanation->standing.version;
+  explanation->parked_polls = queue.is_sticky() ? line(queue).polls.size()
+                                                : line(queue).polls.of(explanation->version).size();
   explanation->last_poll_ns = line(queue).last_poll;
 }
 
@@ -191,17 +198,22 @@ std::vector<QueueAddress> QueueHost::queues(NamespaceNum ns) const {
     for (const auto& [own, line] : owner->sticky) sticky.insert(own);
   }
   // One look per queue, however long its backlog.
-  auto range = store::keys::tasks(env_.shard);
-  std::string from = range.begin;
-  while (true) {
-    std::optional<QueueName> next;
-    (void)env_.store->scan(from, range.end, [&](std::string_view key, std::string_view) {
-      next = store::keys::parse_task(key).queue;
-      return false;
-    });
-    if (!next.has_value()) break;
-    if (next->ns == ns && !sticky.contains(next->name)) found.insert({next->type, next->name});
-    from = store::keys::tasks(env_.shard, *next).end;
+  for (const bool is_pinned : {false, true}) {
+    const auto range =
+        is_pinned ? store::keys::pinned_tasks(env_.shard) : store::keys::tasks(env_.shard);
+    std::string from = range.begin;
+    while (true) {
+      std::optional<QueueName> next;
+      (void)env_.store->scan(from, range.end, [&](std::string_view key, std::string_view) {
+        next = is_pinned ? store::keys::parse_pinned_task(key).task.queue
+                         : store::keys::parse_task(key).queue;
+        return false;
+      });
+      if (!next.has_value()) break;
+      if (next->ns == ns && !sticky.contains(next->name)) found.insert({next->type, next->name});
+      from = is_pinned ? store::keys::pinned_tasks(env_.shard, *next).end
+                       : store::keys::tasks(env_.shard, *next).end;
+    }
   }
   std::vector<QueueAddress> queues;
   for (const auto& [type, name] : found) queues.push_back({{ns, type, name}, name});

@@ -57,6 +57,12 @@ struct QueueView {
   TimeNs last_poll_ns = 0;
   size_t parked_polls = 0;
   std::optional<OldestTask> oldest;  // none while nothing waits
+  struct Target {
+    queue::TargetView tasks;
+    size_t parked_polls = 0;  // that may take them
+  };
+  // Whom tasks wait for, or would: workers without a version, and of each version in use.
+  std::vector<Target> targets;
 };
 
 // Changes the rules of a queue. `change` is called once, where the queue lives; if it refuses,
@@ -167,6 +173,7 @@ struct Explanation {
   State state = State::kNothingToDo;
   QueueRef queue;
   std::string sticky_queue;  // not empty: it waits on a worker's own queue
+  std::string version;       // of the only workers that may have it; empty: those without one
   uint32_t level = 0;
   model::Priority priority;  // merged with the workflow's
   double weight = 1;         // that counts
@@ -181,8 +188,8 @@ struct Explanation {
   std::optional<model::QueueRules::Pause> key_pause;
   std::optional<model::ActivityPause> pause;  // of the activity
   std::string admission;                      // the budget that holds the queue back, for people
-  size_t parked_polls = 0;
-  TimeNs last_poll_ns = 0;  // 0: nobody has polled since the server started
+  size_t parked_polls = 0;                    // of workers that may have it
+  TimeNs last_poll_ns = 0;                    // 0: nobody has polled since the server started
 };
 
 }  // namespace fairlead::shard

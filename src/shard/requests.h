@@ -115,6 +115,7 @@ struct StartRequest {
   std::string door;      // attributes of the started event that only the door understands
   std::string envelope;  // fields of the event around them
   model::Flavour flavour = model::TEMPORAL;
+  std::string version;  // the only workers that its tasks may go to; empty: any
 };
 
 struct WorkflowTask;
@@ -215,7 +216,9 @@ struct PollRequest {
   std::string worker_instance_key;
   TimeNs hold_until = 0;                       // then an empty answer
   std::optional<double> max_tasks_per_second;  // of activities: the limit that the worker asks for
-  std::string about;  // the worker, in its door's words: kept for whoever describes the queue
+  std::string about;    // the worker, in its door's words: kept for whoever describes the queue
+  std::string version;  // of the worker; empty: it has none
+  bool takes_unversioned = false;  // what is for workers without a version is for it, too
 };
 
 // Names a parked poll so that it can be withdrawn.
@@ -251,6 +254,7 @@ struct WorkflowTask {
   std::string history;             // events in the door's bytes
   int64_t next_history_event = 0;  // not 0: the history goes on there, to be read by a history call
   std::string task_queue;          // the normal queue
+  std::string version;             // the only workers that the run's tasks go to; empty: any
   TimeNs scheduled_ns = 0;
   TimeNs started_ns = 0;
   int64_t backlog_hint = 0;

@@ -286,11 +286,9 @@ void Shard::drop_tasks(Step& step, Step::Part& part) {
   const NamespaceNum ns(part.entry->run.state.namespace_num());
   for (const auto& drop : part.tx.drops()) {
     const auto queue = address_of(ns, drop.kind, drop.place.queue());
-    const queue::Place place{drop.place.level(), drop.place.fairness_key(),
-                             TaskSeq(drop.place.seq())};
+    const queue::Place place = place_from(drop.place);
     const ShardId owner = owner_of(queue);
-    step.batch.erase(store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level),
-                                       place.key, place.seq));
+    step.batch.erase(task_row(owner, queue.name, place));
     step.after_write.push_back([this, owner, queue, place] {
       run_on(owner, [queue, place](Shard& shard) {
         shard.queues_.remove(queue, place);
@@ -364,29 +362,34 @@ void Shard::offer_tasks(StepPtr step) {
         if (is_here && !here) break;
         if (is_here) {
           const QueueHost::Writing writing{starts_elsewhere ? nullptr : &step->batch};
-          settle_offer(
-              *step, *part, offer, queue,
-              owner.queues_.offer(queue, offer.priority, along(*step, *part, offer), writing));
+          settle_offer(*step, *part, offer, queue,
+                       owner.queues_.offer(queue, offer.priority, stream_of(*part),
+                                           along(*step, *part, offer), writing));
           continue;
         }
         auto* current = part.get();
-        owner.executor().post([this, &owner, current, offer, queue,
+        owner.executor().post(
+            [this, &owner, current, offer, queue, step = std::move(step)]() mutable {
+              // Written in one place: where the first of them lives whose start leaves rows.
+              const QueueHost::Writing writing{nullptr, !step->start.has_value()};
+              auto offered = owner.queues_.offer(queue, offer.priority, stream_of(*current),
+                                                 along(*step, *current, offer), writing);
+              executor_->post([this, current, offer, queue, offered = std::move(offered),
                                step = std::move(step)]() mutable {
-          // Written in one place: where the first of them lives whose start leaves rows.
-          const QueueHost::Writing writing{nullptr, !step->start.has_value()};
-          auto offered =
-              owner.queues_.offer(queue, offer.priority, along(*step, *current, offer), writing);
-          executor_->post([this, current, offer, queue, offered = std::move(offered),
-                           step = std::move(step)]() mutable {
-            settle_offer(*step, *current, offer, queue, std::move(offered));
-            offer_tasks(std::move(step));
-          });
-        });
+                settle_offer(*step, *current, offer, queue, std::move(offered));
+                offer_tasks(std::move(step));
+              });
+            });
         return;
       }
     }
   }
   write(std::move(step));
+}
+
+queue::Stream Shard::stream_of(const Step::Part& part) {
+  const auto& state = part.entry->run.state;
+  return {state.version(), ramp_slot(state.workflow_id())};
 }
 
 std::optional<QueueHost::Along> Shard::along(const Step& step, const Step::Part& part,
@@ -463,6 +466,8 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
   place.set_level(offered.place->level);
   place.set_seq(offered.place->seq.value());
   place.set_fairness_key(offered.place->key);
+  place.set_version(offered.place->stream.version);
+  place.set_slot(offered.place->stream.slot);
   if (offer.kind == model::WORKFLOW_TASK) {
     *run.state.mutable_workflow_task()->mutable_place() = std::move(place);
   } else {
@@ -476,10 +481,9 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
   row.set_stamp(offer.stamp);
   *row.mutable_priority() = offer.priority;
   row.set_created_ns(part.tx.now);
+  row.set_slot(offered.place->stream.slot);
   const ShardId owner = owner_of(queue);
-  step.batch.put(store::keys::task(owner, queue.name, static_cast<uint8_t>(offered.place->level),
-                                   offered.place->key, offered.place->seq),
-                 row.SerializeAsString());
+  step.batch.put(task_row(owner, queue.name, *offered.place), row.SerializeAsString());
   queue::Task task;
   std::copy(part.entry->key.begin(), part.entry->key.end(), task.run.begin());
   task.scheduled_id = offer.scheduled_id;

@@ -218,6 +218,8 @@ class Shard {
   // How whoever is answered by the step would like to have a new task, if it would.
   static std::optional<QueueHost::Along> along(const Step& step, const Step::Part& part,
                                                const history::TaskOffer& offer);
+  // Whom a run's tasks are for.
+  static queue::Stream stream_of(const Step::Part& part);
   void settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
                     const QueueAddress& queue, QueueHost::Offered offered);
   bool begin_taken_task(Step::Part& part, const std::string& identity, model::TaskKind kind,

@@ -64,6 +64,7 @@ StartRequest start_request(const model::Letter& letter, const model::ChildInitia
   if (letter.has_start_child()) {
     start.parent = letter.start_child().parent();
     start.root = letter.start_child().root();
+    start.version = letter.start_child().version();
   } else {
     start.schedule = letter.start_scheduled().schedule();
   }

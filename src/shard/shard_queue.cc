@@ -195,7 +195,7 @@ void Shard::explain(ExplainRequest request, Reply<Explanation> reply) {
         }
         const auto queue =
             shard::address_of(NamespaceNum(state.namespace_num()), kind, place->queue());
-        const queue::Place spot{place->level(), place->fairness_key(), TaskSeq(place->seq())};
+        const queue::Place spot = place_from(*place);
         run_on(owner_of(queue), [queue, spot, explanation = std::move(explanation),
                                  answer = std::move(answer)](Shard& owner) mutable {
           owner.queues_.explain(queue, spot, &explanation);

@@ -51,6 +51,7 @@ WorkflowTask Shard::make_workflow_task(RunEntry& entry, bool from_sticky) {
   answer.workflow_type = state.workflow_type();
   answer.previous_started_id = state.last_completed_task_started_id();
   answer.task_queue = state.task_queue();
+  answer.version = state.version();
   answer.scheduled_ns = task.scheduled_ns();
   answer.started_ns = task.started_ns();
   // A sticky worker remembers everything up to the task that it completed last.
@@ -155,8 +156,7 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
     ++stats_.stale_tasks;
     run_on(owner, [held, queue, owner, place, commits = world_.commits](Shard& shard) {
       store::WriteBatch batch;
-      batch.erase(store::keys::task(owner, queue.name, static_cast<uint8_t>(place.level), place.key,
-                                    place.seq));
+      batch.erase(task_row(owner, queue.name, place));
       commits->write(batch);
       shard.queues_.stale(std::move(*held), queue, place);
     });
@@ -173,15 +173,14 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
           stale();
           return;
         }
-        step->batch.erase(store::keys::task(owner, queue.name,
-                                            static_cast<uint8_t>(waiting.place.level),
-                                            waiting.place.key, waiting.place.seq));
+        step->batch.erase(task_row(owner, queue.name, waiting.place));
         lease(*step, part, queue, waiting.place.key, waiting.task.scheduled_id);
         step->permits.push_back(std::move(*(*held)->permit));
         (*held)->permit.reset();
         answer_taken_task(*step, part, std::move(*held), kind, waiting.task.scheduled_id,
                           queue.is_sticky(), waiting.backlog);
         step->start = Step::Start{owner, queue, waiting};
+        step->start->waiting.place.stream.slot = ramp_slot(entry.run.state.workflow_id());
         finish(std::move(step));
       },
       stale);

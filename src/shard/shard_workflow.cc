@@ -31,6 +31,10 @@ std::string ids_of(const model::RunState& run) {
   return absl::StrCat(" WorkflowId: ", run.workflow_id(), ", RunId: ", run.run_id(), ".");
 }
 
+queue::Stream stream_of(const StartRequest& request) {
+  return {request.version, ramp_slot(request.workflow_id)};
+}
+
 // Whether the reuse policy lets a new run follow this closed one.
 absl::Status check_reuse(const model::RunState& closed, ReusePolicy policy) {
   if (policy == ReusePolicy::kRejectDuplicate) {
@@ -68,6 +72,7 @@ void fill_state(model::RunState* state, const StartRequest& request, const std::
   *state->mutable_priority() = request.priority;
   if (request.retry_policy.has_value()) *state->mutable_retry_policy() = *request.retry_policy;
   state->set_cron_schedule(request.cron_schedule);
+  state->set_version(request.version);
   if (request.parent.has_value()) {
     *state->mutable_parent() = *request.parent;
     *state->mutable_root() = request.root;
@@ -211,15 +216,18 @@ void Shard::ask_for_first_task(StepPtr step, StartRequest request, Reply<StartRe
   Shard& owner = world_.peers->shard(owner_of(queue));
   const bool waits = request.start_delay > 0 || !request.cron_schedule.empty();
   if (waits || owner.executor().is_current()) {
-    keep_permit(&request, waits ? std::nullopt
-                                : owner.queues_.hand_over(queue, request.priority, {&step->batch}));
+    keep_permit(&request,
+                waits ? std::nullopt
+                      : owner.queues_.hand_over(queue, request.priority, shard::stream_of(request),
+                                                {}, {&step->batch}));
     create_run(std::move(step), std::move(request), std::move(reply));
     return;
   }
   for (auto& part : step->parts) unlock(*part->entry);
   owner.executor().post(
       [this, &owner, queue, request = std::move(request), reply = std::move(reply)]() mutable {
-        keep_permit(&request, owner.queues_.hand_over(queue, request.priority, {}));
+        keep_permit(&request, owner.queues_.hand_over(queue, request.priority,
+                                                      shard::stream_of(request), {}, {}));
         if (*request.eager_granted) {
           reply = give_back_unused(owner, queue, request.eager_key, std::move(reply));
         }

@@ -1,6 +1,7 @@
 #include "shard/stored_queue.h"
 
 #include "base/assert.h"
+#include "base/hash.h"
 #include "model/bytes.h"
 #include "store/keys.h"
 
@@ -25,10 +26,31 @@ queue::Numbered task_from_row(TaskSeq seq, const model::TaskRow& row) {
   task.created_ns = row.created_ns();
   task.weight = row.priority().fairness_weight();
   task.shard = ShardId(static_cast<uint16_t>(row.shard()));
+  task.slot = static_cast<uint8_t>(row.slot());
   return {seq, task};
 }
 
 }  // namespace
+
+std::string task_row(ShardId shard, const QueueName& queue, const queue::Place& place) {
+  const auto level = static_cast<uint8_t>(place.level);
+  if (!place.stream.is_pinned()) {
+    return store::keys::task(shard, queue, level, place.key, place.seq);
+  }
+  return store::keys::pinned_task(shard, queue, place.stream.version, level, place.key, place.seq);
+}
+
+queue::Place place_from(const model::TaskPlace& place) {
+  return {place.level(),
+          place.fairness_key(),
+          TaskSeq(place.seq()),
+          {place.version(), static_cast<uint8_t>(place.slot())}};
+}
+
+// DO NOT CHANGE: a ramp that goes on after a restart goes on with the same workflows.
+uint8_t ramp_slot(std::string_view workflow_id) {
+  return static_cast<uint8_t>(1 + stable_hash(workflow_id) / 65'536 % queue::kSlots);
+}
 
 StoredQueue::StoredQueue(const store::Store* store, ShardId shard, QueueName name,
                          const queue::Settings& settings, TimeNs now)
@@ -52,11 +74,24 @@ void StoredQueue::load(TimeNs now) {
                      task_from_row(place.seq, parse<model::TaskRow>(value)));
     return true;
   });
+  scan(store::keys::pinned_tasks(shard_, name_), [&](std::string_view key, std::string_view value) {
+    const auto pinned = store::keys::parse_pinned_task(key);
+    tasks_.load_task(pinned.task.level, pinned.task.fairness_key,
+                     task_from_row(pinned.task.seq, parse<model::TaskRow>(value)), pinned.version);
+    return true;
+  });
   scan(store::keys::accounts(shard_, name_), [&](std::string_view key, std::string_view value) {
     const auto account = store::keys::parse_account(key);
     tasks_.load_account(account.level, account.fairness_key, parse<model::AccountRow>(value));
     return true;
   });
+  scan(store::keys::version_accounts(shard_, name_),
+       [&](std::string_view key, std::string_view value) {
+         const auto found = store::keys::parse_version_account(key);
+         tasks_.load_account(found.account.level, found.account.fairness_key,
+                             parse<model::AccountRow>(value), found.version);
+         return true;
+       });
   scan(store::keys::limiters(shard_, name_), [&](std::string_view key, std::string_view value) {
     tasks_.load_limiter(store::keys::parse_limiter(key), parse<model::LimiterRow>(value));
     return true;
@@ -68,18 +103,21 @@ void StoredQueue::load(TimeNs now) {
   tasks_.loaded(now);
 }
 
-std::vector<queue::Numbered> StoredQueue::read(uint32_t level, const std::string& key, TaskSeq from,
-                                               size_t max) {
+std::vector<queue::Numbered> StoredQueue::read(const std::string& version, uint32_t level,
+                                               const std::string& key, TaskSeq from, size_t max) {
   std::vector<queue::Numbered> found;
   const auto number = static_cast<uint8_t>(level);
-  const auto line = store::keys::task_line(shard_, name_, number, key);
-  const auto status =
-      store_->scan(store::keys::task(shard_, name_, number, key, from), line.end,
-                   [&](std::string_view row_key, std::string_view value) {
-                     const auto place = store::keys::parse_task(row_key);
-                     found.push_back(task_from_row(place.seq, parse<model::TaskRow>(value)));
-                     return found.size() < max;
-                   });
+  const bool is_pinned = !version.empty();
+  const auto line = is_pinned ? store::keys::pinned_task_line(shard_, name_, version, number, key)
+                              : store::keys::task_line(shard_, name_, number, key);
+  const auto status = store_->scan(
+      task_row(shard_, name_, {level, key, from, {version}}), line.end,
+      [&](std::string_view row_key, std::string_view value) {
+        const TaskSeq seq = is_pinned ? store::keys::parse_pinned_task(row_key).task.seq
+                                      : store::keys::parse_task(row_key).seq;
+        found.push_back(task_from_row(seq, parse<model::TaskRow>(value)));
+        return found.size() < max;
+      });
   FL_ASSERT(status.ok(), "the store can be read");
   return found;
 }
@@ -89,7 +127,11 @@ void StoredQueue::add_rows(store::WriteBatch* batch) {
     std::string key;
     switch (change.table) {
       case queue::RowChange::Table::kAccount:
-        key = store::keys::account(shard_, name_, static_cast<uint8_t>(change.level), change.key);
+        key = change.version.empty()
+                  ? store::keys::account(shard_, name_, static_cast<uint8_t>(change.level),
+                                         change.key)
+                  : store::keys::version_account(shard_, name_, change.version,
+                                                 static_cast<uint8_t>(change.level), change.key);
         break;
       case queue::RowChange::Table::kLimiter:
         key = store::keys::limiter(shard_, name_, change.key);
@@ -115,9 +157,12 @@ void StoredQueue::add_rules(store::WriteBatch* batch) {
 std::vector<queue::Waiting> StoredQueue::tasks_of(const std::string& key) {
   std::vector<queue::Waiting> waiting;
   for (uint32_t level = 1; level <= tasks_.levels(); ++level) {
-    for (const auto& task : read(level, key, TaskSeq(0), std::numeric_limits<size_t>::max())) {
+    for (const auto& task : read({}, level, key, TaskSeq(0), std::numeric_limits<size_t>::max())) {
       waiting.push_back({{level, key, task.seq}, task.task});
     }
+  }
+  for (auto& task : pinned_tasks()) {
+    if (task.place.key == key) waiting.push_back(std::move(task));
   }
   for (auto& task : shared_tasks_of(key)) waiting.push_back(std::move(task));
   return waiting;
@@ -172,11 +217,11 @@ std::optional<queue::KeyView> StoredQueue::key_view(const std::string& key, Time
 }
 
 int64_t StoredQueue::tasks_before(const queue::Place& place, const std::string& key) {
-  const auto number = static_cast<uint8_t>(place.level);
-  const auto range = store::keys::task_line(shard_, name_, number, place.key);
+  queue::Place first = place;
+  first.seq = TaskSeq(0);
   int64_t before = 0;
   const auto status =
-      store_->scan(range.begin, store::keys::task(shard_, name_, number, place.key, place.seq),
+      store_->scan(task_row(shard_, name_, first), task_row(shard_, name_, place),
                    [&](std::string_view, std::string_view value) {
                      before += parse<model::TaskRow>(value).priority().fairness_key() == key;
                      return true;
@@ -185,8 +230,23 @@ int64_t StoredQueue::tasks_before(const queue::Place& place, const std::string& 
   return before;
 }
 
-std::vector<queue::Waiting> StoredQueue::all_tasks() {
+std::vector<queue::Waiting> StoredQueue::pinned_tasks() {
   std::vector<queue::Waiting> waiting;
+  const auto range = store::keys::pinned_tasks(shard_, name_);
+  const auto status =
+      store_->scan(range.begin, range.end, [&](std::string_view key, std::string_view value) {
+        const auto pinned = store::keys::parse_pinned_task(key);
+        const auto& at = pinned.task;
+        waiting.push_back({{at.level, at.fairness_key, at.seq, {pinned.version}},
+                           task_from_row(at.seq, parse<model::TaskRow>(value)).task});
+        return true;
+      });
+  FL_ASSERT(status.ok(), "the store can be read");
+  return waiting;
+}
+
+std::vector<queue::Waiting> StoredQueue::all_tasks() {
+  auto waiting = pinned_tasks();
   const auto range = store::keys::tasks(shard_, name_);
   const auto status =
       store_->scan(range.begin, range.end, [&](std::string_view key, std::string_view value) {

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/queue_name.h"
@@ -9,6 +10,13 @@
 #include "store/store.h"
 
 namespace fairlead::shard {
+
+// The key of a waiting task's row: of the default stream, or of the version that it is pinned to.
+std::string task_row(ShardId shard, const QueueName& queue, const queue::Place& place);
+queue::Place place_from(const model::TaskPlace& place);
+
+// Where a workflow stands in every ramp: the same for all of its tasks, for ever.
+uint8_t ramp_slot(std::string_view workflow_id);
 
 // A task queue with its rows in the store.
 class StoredQueue final : private queue::Backlog {
@@ -35,8 +43,10 @@ class StoredQueue final : private queue::Backlog {
   std::vector<queue::Waiting> all_tasks();
 
  private:
-  std::vector<queue::Numbered> read(uint32_t level, const std::string& key, TaskSeq from,
-                                    size_t max) override;
+  std::vector<queue::Numbered> read(const std::string& version, uint32_t level,
+                                    const std::string& key, TaskSeq from, size_t max) override;
+  // Tasks that are pinned to some version.
+  std::vector<queue::Waiting> pinned_tasks();
   void load(TimeNs now);
   // Tasks of a key in the line that it may share with others.
   std::vector<queue::Waiting> shared_tasks_of(const std::string& key);

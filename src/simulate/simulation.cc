@@ -29,8 +29,8 @@ class Rows : public queue::Backlog {
   }
   void erase(const queue::Place& place) { lines_[{place.level, place.key}].erase(place.seq); }
 
-  std::vector<queue::Numbered> read(uint32_t level, const std::string& key, TaskSeq from,
-                                    size_t max) override {
+  std::vector<queue::Numbered> read(const std::string& /*version*/, uint32_t level,
+                                    const std::string& key, TaskSeq from, size_t max) override {
     std::vector<queue::Numbered> found;
     const auto& line = lines_[{level, key}];
     for (auto at = line.lower_bound(from); at != line.end() && found.size() < max; ++at) {

@@ -22,7 +22,9 @@ constexpr char kSchedule = 'J';
 constexpr char kScheduleEvent = 'H';
 constexpr char kWakeup = 'W';
 constexpr char kTask = 'T';
+constexpr char kPinnedTask = 'V';
 constexpr char kAccount = 'A';
+constexpr char kVersionAccount = 'F';
 constexpr char kLimiter = 'K';
 constexpr char kLease = 'L';
 constexpr char kDispatch = 'U';
@@ -131,6 +133,24 @@ Builder of_line(ShardId shard, const QueueName& queue, uint8_t level, std::strin
   FL_ASSERT(key.size() <= std::numeric_limits<uint8_t>::max(),
             "the doors limit a fairness key far below this");
   auto builder = of_queue(kTask, shard, queue, 10 + key.size());
+  builder.number(level).number(static_cast<uint8_t>(key.size())).text(key);
+  return builder;
+}
+
+Builder of_version(char table, ShardId shard, const QueueName& queue, std::string_view version,
+                   size_t more) {
+  FL_ASSERT(version.size() <= std::numeric_limits<uint16_t>::max(),
+            "the doors limit a version far below this");
+  auto builder = of_queue(table, shard, queue, 2 + version.size() + more);
+  builder.number(static_cast<uint16_t>(version.size())).text(version);
+  return builder;
+}
+
+Builder of_pinned_line(ShardId shard, const QueueName& queue, std::string_view version,
+                       uint8_t level, std::string_view key) {
+  FL_ASSERT(key.size() <= std::numeric_limits<uint8_t>::max(),
+            "the doors limit a fairness key far below this");
+  auto builder = of_version(kPinnedTask, shard, queue, version, 10 + key.size());
   builder.number(level).number(static_cast<uint8_t>(key.size())).text(key);
   return builder;
 }
@@ -305,6 +325,30 @@ Task parse_task(std::string_view key) {
   return task;
 }
 
+std::string pinned_task(ShardId shard, const QueueName& queue, std::string_view version,
+                        uint8_t level, std::string_view fairness_key, TaskSeq seq) {
+  return of_pinned_line(shard, queue, version, level, fairness_key).number(seq.value()).key();
+}
+Range pinned_task_line(ShardId shard, const QueueName& queue, std::string_view version,
+                       uint8_t level, std::string_view fairness_key) {
+  return of_pinned_line(shard, queue, version, level, fairness_key).prefix();
+}
+Range pinned_tasks(ShardId shard, const QueueName& queue) {
+  return of_queue(kPinnedTask, shard, queue, 0).prefix();
+}
+Range pinned_tasks(ShardId shard) { return Builder(kPinnedTask, 3).shard(shard).prefix(); }
+PinnedTask parse_pinned_task(std::string_view key) {
+  Parser parser(key, kPinnedTask);
+  PinnedTask pinned;
+  pinned.task.queue = parse_queue(parser);
+  pinned.version = parser.text(parser.number<uint16_t>());
+  pinned.task.level = parser.number<uint8_t>();
+  pinned.task.fairness_key = parser.text(parser.number<uint8_t>());
+  pinned.task.seq = TaskSeq(parser.number<uint64_t>());
+  parser.end();
+  return pinned;
+}
+
 std::string account(ShardId shard, const QueueName& queue, uint8_t level,
                     std::string_view fairness_key) {
   return of_queue(kAccount, shard, queue, 1 + fairness_key.size())
@@ -322,6 +366,26 @@ Account parse_account(std::string_view key) {
   account.level = parser.number<uint8_t>();
   account.fairness_key = parser.rest();
   return account;
+}
+
+std::string version_account(ShardId shard, const QueueName& queue, std::string_view version,
+                            uint8_t level, std::string_view fairness_key) {
+  return of_version(kVersionAccount, shard, queue, version, 1 + fairness_key.size())
+      .number(level)
+      .text(fairness_key)
+      .key();
+}
+Range version_accounts(ShardId shard, const QueueName& queue) {
+  return of_queue(kVersionAccount, shard, queue, 0).prefix();
+}
+VersionAccount parse_version_account(std::string_view key) {
+  Parser parser(key, kVersionAccount);
+  parse_queue(parser);
+  VersionAccount found;
+  found.version = parser.text(parser.number<uint16_t>());
+  found.account.level = parser.number<uint8_t>();
+  found.account.fairness_key = parser.rest();
+  return found;
 }
 
 std::string limiter(ShardId shard, const QueueName& queue, std::string_view fairness_key) {

@@ -36,7 +36,10 @@
 //   H shard:2 schedule:16 sequence:8                          a line of a schedule's history
 //   W shard:2 at:8 run:16                                     a run wants to be woken at a time
 //   T <queue> level:1 length:1 fairness_key seq:8             a waiting task
+//   V <queue> length:2 version level:1 length:1 fairness_key seq:8
+//                                                             a task that waits for a version
 //   A <queue> level:1 fairness_key                            what a key has had in a level
+//   F <queue> length:2 version level:1 fairness_key           the same, of workers of a version
 //   K <queue> fairness_key                                    when a key may be served again
 //   L <queue> run:16 scheduled_event_id:8                     a task that a worker has
 //   U <queue> slot:4                                          a dispatch that counts for a budget
@@ -135,6 +138,19 @@ struct Task {
 };
 Task parse_task(std::string_view key);
 
+// Tasks that are pinned to a version, whose workers alone may have them.
+std::string pinned_task(ShardId shard, const QueueName& queue, std::string_view version,
+                        uint8_t level, std::string_view fairness_key, TaskSeq seq);
+Range pinned_task_line(ShardId shard, const QueueName& queue, std::string_view version,
+                       uint8_t level, std::string_view fairness_key);
+Range pinned_tasks(ShardId shard, const QueueName& queue);
+Range pinned_tasks(ShardId shard);
+struct PinnedTask {
+  Task task;
+  std::string version;
+};
+PinnedTask parse_pinned_task(std::string_view key);
+
 std::string account(ShardId shard, const QueueName& queue, uint8_t level,
                     std::string_view fairness_key);
 Range accounts(ShardId shard, const QueueName& queue);
@@ -143,6 +159,15 @@ struct Account {
   std::string fairness_key;
 };
 Account parse_account(std::string_view key);
+
+std::string version_account(ShardId shard, const QueueName& queue, std::string_view version,
+                            uint8_t level, std::string_view fairness_key);
+Range version_accounts(ShardId shard, const QueueName& queue);
+struct VersionAccount {
+  Account account;
+  std::string version;
+};
+VersionAccount parse_version_account(std::string_view key);
 
 std::string limiter(ShardId shard, const QueueName& queue, std::string_view fairness_key);
 Range limiters(ShardId shard, const QueueName& queue);

@@ -49,7 +49,12 @@ TEST(Keys, HaveTheirGoldenBytes) {
   const std::string orders = "\x01\x02\x00\x00\x00\x07\x02\x00\x06orders"s;
   EXPECT_EQ(task(shard, kOrders, 3, "acme", TaskSeq(0x0a0b)),
             "T" + orders + "\x03\x04"s + "acme" + "\x00\x00\x00\x00\x00\x00\x0a\x0b"s);
+  EXPECT_EQ(pinned_task(shard, kOrders, "v1.2", 3, "acme", TaskSeq(0x0a0b)),
+            "V" + orders + "\x00\x04"s + "v1.2" + "\x03\x04"s + "acme" +
+                "\x00\x00\x00\x00\x00\x00\x0a\x0b"s);
   EXPECT_EQ(account(shard, kOrders, 3, "acme"), "A" + orders + "\x03" + "acme");
+  EXPECT_EQ(version_account(shard, kOrders, "v1.2", 3, "acme"),
+            "F" + orders + "\x00\x04"s + "v1.2" + "\x03" + "acme");
   EXPECT_EQ(limiter(shard, kOrders, "acme"), "K" + orders + "acme");
   EXPECT_EQ(lease(shard, kOrders, kRunA, 5),
             "L" + orders + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
@@ -78,6 +83,14 @@ TEST(Keys, RangesHaveTheirGoldenBytes) {
   const std::string queue = "T\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
   EXPECT_EQ(tasks(shard, kOrders), (Range{queue + "s", queue + "t"}));
   EXPECT_EQ(task_line(shard, kOrders, 3, "k"), (Range{queue + "s\x03\x01k", queue + "s\x03\x01l"}));
+  EXPECT_EQ(pinned_tasks(shard), (Range{"V\x01\x02", "V\x01\x03"}));
+  const std::string pinned = "V\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
+  EXPECT_EQ(pinned_tasks(shard, kOrders), (Range{pinned + "s", pinned + "t"}));
+  EXPECT_EQ(pinned_task_line(shard, kOrders, "v", 3, "k"),
+            (Range{pinned + "s\x00\x01v\x03\x01k"s, pinned + "s\x00\x01v\x03\x01l"s}));
+  const std::string accounts_of_versions = "F\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
+  EXPECT_EQ(version_accounts(shard, kOrders),
+            (Range{accounts_of_versions + "s", accounts_of_versions + "t"}));
 }
 
 // The last of its kind has no successor of the same length: the range's end gets shorter instead.
@@ -164,6 +177,20 @@ TEST(Keys, WhatIsParsedIsWhatWasMade) {
     EXPECT_EQ(parse_account(account(shard, queue, level, fairness_key)).fairness_key, fairness_key);
     EXPECT_EQ(parse_account(account(shard, queue, level, fairness_key)).level, level);
     EXPECT_EQ(parse_limiter(limiter(shard, queue, fairness_key)), fairness_key);
+    std::string version(1 + random.below(300), 'v');
+    for (char& c : version) c = static_cast<char>(random.next());
+    const auto pinned =
+        parse_pinned_task(pinned_task(shard, queue, version, level, fairness_key, seq));
+    EXPECT_EQ(pinned.version, version);
+    EXPECT_EQ(pinned.task.queue, queue);
+    EXPECT_EQ(pinned.task.level, level);
+    EXPECT_EQ(pinned.task.fairness_key, fairness_key);
+    EXPECT_EQ(pinned.task.seq, seq);
+    const auto of_version =
+        parse_version_account(version_account(shard, queue, version, level, fairness_key));
+    EXPECT_EQ(of_version.version, version);
+    EXPECT_EQ(of_version.account.level, level);
+    EXPECT_EQ(of_version.account.fairness_key, fairness_key);
     EXPECT_EQ(parse_queue_rules(queue_rules(shard, queue)), queue);
     const Letter written = parse_letter(letter(shard, run, at));
     EXPECT_EQ(written.run, run);

@@ -124,6 +124,13 @@ class Child:
         return greeting.upper()
 
 
+@workflow.defn(name="timid")
+class Timid:
+    def run(self, ctx):
+        yield ctx.sleep(1)
+        return "done"
+
+
 @workflow.defn(name="failing")
 class Failing:
     def run(self, ctx):
@@ -339,7 +346,7 @@ class RaceFailing:
 
 
 WORKFLOWS = [
-    Greeter, Approval, Impatient, Parallel, Nested, ParallelFailing, Child, Failing, Parent, Bookkeeper, Retrier,
+    Greeter, Approval, Impatient, Parallel, Nested, ParallelFailing, Child, Timid, Failing, Parent, Bookkeeper, Retrier,
     Breaker, Heart, Late, Counter, Account, Distracted, Local, Marathon, Race, RaceWaiting, RaceImpatient, RaceAll,
     RaceFailing,
 ]

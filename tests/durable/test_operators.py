@@ -20,14 +20,39 @@ def test_a_build_is_drained_and_resumed(perform):
             assert (await client.drain_task_queue_build_id(stage.queue, "v1")).drained_at == drained.drained_at
             (build,) = (await client.list_task_queue_build_ids(stage.queue)).build_ids
             assert (build.rollout_status, build.draining_worker_count) == ("draining", 1)
-            handle = await stage.start("greeter", "Ada")
             assert (await client.describe_task_queue(stage.queue)).admission.workflow_tasks.configured_slot_count == 0
             # Another build takes what the drained one does not get.
+            await client.promote_task_queue_build_id(stage.queue, "v2")
+            handle = await stage.start("greeter", "Ada")
             async with stage.worker(build_id="v2"):
                 assert await stage.result(handle) == "hello, Ada"
             assert (await client.resume_task_queue_build_id(stage.queue, "v1")).drain_intent == "active"
+            await client.promote_task_queue_build_id(stage.queue, "v1")
             handle = await stage.start("greeter", "Bo")
             assert await stage.result(handle, timeout=60) == "hello, Bo"
+
+    perform(script, with_worker=False)
+
+
+def test_a_promoted_build_has_the_new_runs(perform):
+    async def script(stage):
+        client = stage.client
+        async with stage.worker(build_id="v1") as old:
+            await stage.until(lambda: stage.is_registered(old))
+            promoted = await client.promote_task_queue_build_id(stage.queue, "v2")
+            assert (promoted.build_id, promoted.new_start_selected) == ("v2", True)
+            marked = await stage.start("greeter", "Ada")
+            assert (await client.describe_workflow(marked.workflow_id)).compatibility == "v2"
+            # What comes later and has no marker is done by the worker that the marked run is not for.
+            assert (await client.promote_task_queue_build_id(stage.queue, None)).new_start_selected
+            assert await stage.run("timid") == "done"
+            assert (await client.describe_workflow(marked.workflow_id)).status == "pending"
+            async with stage.worker(build_id="v2"):
+                assert await stage.result(marked) == "hello, Ada"
+            builds = {each.build_id: each for each in (await client.list_task_queue_build_ids(stage.queue)).build_ids}
+            assert not builds["v2"].new_start_selected
+            assert builds["v2"].promoted_at is not None
+            assert builds[None].new_start_selected
 
     perform(script, with_worker=False)
 

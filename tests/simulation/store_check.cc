@@ -77,6 +77,12 @@ class StoreChecker {
           parse<model::TaskRow>(value);
       ++count_.tasks;
     });
+    scan(keys::pinned_tasks(shard), [&](std::string_view key, std::string_view value) {
+      const auto task = keys::parse_pinned_task(key).task;
+      tasks_[Spot{task.queue.type, task.queue.name, task.level, task.seq.value()}] =
+          parse<model::TaskRow>(value);
+      ++count_.tasks;
+    });
     scan(keys::leases(shard), [&](std::string_view key, std::string_view) {
       const auto lease = keys::parse_lease(key);
       leases_.insert({lease.queue.name, lease.run, lease.scheduled_event_id});

@@ -251,8 +251,9 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void list_queues(CallPtr call);
   void describe_queue(CallPtr call);
   void list_builds(CallPtr call);
-  void drain_build(CallPtr call) { change_build(std::move(call), true); }
-  void resume_build(CallPtr call) { change_build(std::move(call), false); }
+  void drain_build(CallPtr call) { change_build(std::move(call), BuildVerb::kDrain); }
+  void resume_build(CallPtr call) { change_build(std::move(call), BuildVerb::kResume); }
+  void promote_build(CallPtr call) { change_build(std::move(call), BuildVerb::kPromote); }
 
   // What an operator can have looked after.
   void repair_status(CallPtr call) { look_for_blocked(std::move(call), false); }
@@ -357,7 +358,13 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void load_builds();
   int64_t forget_builds(const std::string& ns);
   bool is_draining(const std::string& ns, const Worker& worker) const;
-  void change_build(CallPtr call, bool drains);
+  using BuildName = std::tuple<std::string, std::string, std::string>;  // namespace, queue, id
+  enum class BuildVerb { kDrain, kResume, kPromote };
+  void change_build(CallPtr call, BuildVerb verb);
+  void save_build(const BuildName& build, Job done);
+  // Whose workers have the runs of a queue that are started now; empty: everyone.
+  std::string selected_build(const std::string& ns, const std::string& queue) const;
+  json::object build_state(const BuildName& build) const;
   Job once_durable(int status, CallPtr call, json::object answer);
   std::string worker_key(const Call& call, const std::string& id) const;
   struct QueueFigures;  // what its shards tell of a queue
@@ -396,8 +403,9 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   bool is_closed_ = false;
   uint64_t last_number_ = 0;
   std::map<std::string, Worker> workers_;  // by namespace and id
-  // Builds that get no new tasks, and since when: by namespace, queue and build id.
-  std::map<std::tuple<std::string, std::string, std::string>, TimeNs> drained_;
+  // Builds that get no new tasks, and those that were promoted, and since when.
+  std::map<BuildName, TimeNs> drained_;
+  std::map<BuildName, TimeNs> promoted_;
   std::map<std::string, PollReceipt> receipts_;
   absl::flat_hash_map<std::string, HandedOut> handed_out_;  // by task name
   std::map<std::string, QueryTask> queries_;

@@ -134,9 +134,7 @@ TEST(Door, TellsWhatIsNotThereFromWhatIsNotBuilt) {
   EXPECT_EQ(world.ask("GET", "/api/nonsense")->text("reason"), "not_found");
   EXPECT_EQ(world.ask("DELETE", "/api/workflows/x")->text("reason"), "method_not_allowed");
   EXPECT_EQ(world.ask("GET", "/api/external-payloads/v1/x")->status(), 501);
-  EXPECT_EQ(
-      world.ask("POST", "/api/task-queues/q/build-ids/promote", {{"build_id", "1"}})->status(),
-      501);
+  EXPECT_EQ(world.ask("POST", "/api/storage/test")->status(), 501);
   EXPECT_EQ(world.ask("GET", "/api/workflows", {}, {{"X-Namespace", "nowhere"}})->text("reason"),
             "namespace_not_found");
 }

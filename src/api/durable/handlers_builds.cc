@@ -1,5 +1,7 @@
 // Builds: the workers of a task queue by the build id that they registered with. An operator drains
-// one before its workers are removed; they finish what they have and get nothing new.
+// one before its workers are removed; they finish what they have and get nothing new. Promoting one
+// gives it the runs that are started from then on: they carry its id as their marker, and only its
+// workers get their tasks.
 
 #include <algorithm>
 #include <set>
@@ -11,10 +13,6 @@
 namespace fairlead::durable {
 
 namespace {
-
-json::value build_or_null(const std::string& build) {
-  return build.empty() ? json::value() : json::value(build);
-}
 
 // A row's key is the namespace, the queue and the build id, of which none has a line break: what a
 // client sends with one is refused.
@@ -51,17 +49,68 @@ void Door::Impl::load_builds() {
     const std::vector<std::string> parts = absl::StrSplit(key, '\n');
     const auto parsed = parse_json(row);
     if (parts.size() != 3 || !parsed.has_value() || !parsed->is_object()) continue;
-    drained_[{parts[0], parts[1], parts[2]}] =
-        integer_of(parsed->as_object(), "drained_ns").value_or(0);
+    const std::tuple build{parts[0], parts[1], parts[2]};
+    const auto drained = integer_of(parsed->as_object(), "drained_ns").value_or(0);
+    if (drained > 0) drained_[build] = drained;
+    const auto promoted = integer_of(parsed->as_object(), "promoted_ns").value_or(0);
+    if (promoted > 0) promoted_[build] = promoted;
   }
 }
 
+// What is known of a build is one row. Nothing known: none.
+void Door::Impl::save_build(const BuildName& build, Job done) {
+  json::object row;
+  if (const auto drained = drained_.find(build); drained != drained_.end()) {
+    row["drained_ns"] = drained->second;
+  }
+  if (const auto promoted = promoted_.find(build); promoted != promoted_.end()) {
+    row["promoted_ns"] = promoted->second;
+  }
+  if (row.empty()) return rows_.erase(shard::WorkerRow::kBuild, row_key(build), std::move(done));
+  rows_.put(shard::WorkerRow::kBuild, row_key(build), json::serialize(row), std::move(done));
+}
+
+// The build that was promoted last has the new runs of its queue, unless it is being drained: its
+// workers would never get their tasks.
+std::string Door::Impl::selected_build(const std::string& ns, const std::string& queue) const {
+  const BuildName* selected = nullptr;
+  TimeNs last = 0;
+  for (auto at = promoted_.lower_bound({ns, queue, ""}); at != promoted_.end(); ++at) {
+    if (std::get<0>(at->first) != ns || std::get<1>(at->first) != queue) break;
+    if (at->second <= last) continue;
+    last = at->second;
+    selected = &at->first;
+  }
+  if (selected == nullptr || drained_.contains(*selected)) return "";
+  return std::get<2>(*selected);
+}
+
+json::object Door::Impl::build_state(const BuildName& build) const {
+  const auto drained = drained_.find(build);
+  const auto promoted = promoted_.find(build);
+  const bool drains = drained != drained_.end();
+  const bool is_promoted = promoted != promoted_.end();
+  const auto& [ns, queue, id] = build;
+  return {{"drain_intent", drains ? "draining" : "active"},
+          {"drained_at", drains ? time_or_null(drained->second) : json::value()},
+          {"promoted_at", is_promoted ? time_or_null(promoted->second) : json::value()},
+          {"new_start_selected", is_promoted && !drains && selected_build(ns, queue) == id}};
+}
+
+// Gives how many of them were draining.
 int64_t Door::Impl::forget_builds(const std::string& ns) {
-  return static_cast<int64_t>(std::erase_if(drained_, [&](const auto& build) {
-    if (std::get<0>(build.first) != ns) return false;
-    rows_.erase(shard::WorkerRow::kBuild, row_key(build.first));
-    return true;
-  }));
+  std::set<BuildName> known;
+  const auto forget = [&](std::map<BuildName, TimeNs>& builds) {
+    return std::erase_if(builds, [&](const auto& build) {
+      if (std::get<0>(build.first) != ns) return false;
+      known.insert(build.first);
+      return true;
+    });
+  };
+  const size_t drained = forget(drained_);
+  forget(promoted_);
+  for (const auto& build : known) rows_.erase(shard::WorkerRow::kBuild, row_key(build));
+  return static_cast<int64_t>(drained);
 }
 
 bool Door::Impl::is_draining(const std::string& ns, const Worker& worker) const {
@@ -72,8 +121,10 @@ void Door::Impl::list_builds(CallPtr call) {
   const std::string& ns = call->ns->name();
   const std::string& queue = call->arg(0);
   std::map<std::string, Cohort> cohorts;
-  for (const auto& [build, since] : drained_) {
-    if (std::get<0>(build) == ns && std::get<1>(build) == queue) cohorts[std::get<2>(build)];
+  for (const auto* builds : {&drained_, &promoted_}) {
+    for (const auto& [build, since] : *builds) {
+      if (std::get<0>(build) == ns && std::get<1>(build) == queue) cohorts[std::get<2>(build)];
+    }
   }
   const std::string prefix = absl::StrCat(ns, "\n");
   for (auto at = workers_.lower_bound(prefix); at != workers_.end(); ++at) {
@@ -92,23 +143,18 @@ void Door::Impl::list_builds(CallPtr call) {
   }
   json::array builds;
   for (const auto& [id, cohort] : cohorts) {
-    const auto drained = drained_.find({ns, queue, id});
-    const bool drains = drained != drained_.end();
-    builds.emplace_back(
-        json::object{{"build_id", build_or_null(id)},
-                     {"rollout_status", rollout_status(cohort)},
-                     {"drain_intent", drains ? "draining" : "active"},
-                     {"drained_at", drains ? time_or_null(drained->second) : json::value()},
-                     {"active_worker_count", cohort.active},
-                     {"draining_worker_count", cohort.draining},
-                     {"stale_worker_count", cohort.stale},
-                     {"total_worker_count", cohort.active + cohort.draining + cohort.stale},
-                     {"runtimes", strings_of(cohort.runtimes)},
-                     {"sdk_versions", strings_of(cohort.sdk_versions)},
-                     {"last_heartbeat_at", time_or_null(cohort.last_heard)},
-                     {"first_seen_at", time_or_null(cohort.first_seen)},
-                     {"promoted_at", nullptr},
-                     {"new_start_selected", false}});
+    json::object build{{"build_id", text_or_null(id)},
+                       {"rollout_status", rollout_status(cohort)},
+                       {"active_worker_count", cohort.active},
+                       {"draining_worker_count", cohort.draining},
+                       {"stale_worker_count", cohort.stale},
+                       {"total_worker_count", cohort.active + cohort.draining + cohort.stale},
+                       {"runtimes", strings_of(cohort.runtimes)},
+                       {"sdk_versions", strings_of(cohort.sdk_versions)},
+                       {"last_heartbeat_at", time_or_null(cohort.last_heard)},
+                       {"first_seen_at", time_or_null(cohort.first_seen)}};
+    for (const auto& field : build_state({ns, queue, id})) build[field.key()] = field.value();
+    builds.emplace_back(std::move(build));
   }
   call->answer(200, {{"namespace", ns},
                      {"task_queue", queue},
@@ -116,7 +162,7 @@ void Door::Impl::list_builds(CallPtr call) {
                      {"build_ids", std::move(builds)}});
 }
 
-void Door::Impl::change_build(CallPtr call, bool drains) {
+void Door::Impl::change_build(CallPtr call, BuildVerb verb) {
   const auto* given = call->body.if_contains("build_id");
   const bool is_fine = given != nullptr && (given->is_null() || given->is_string());
   const std::string id = is_fine && given->is_string() ? to_std(given->as_string()) : "";
@@ -128,12 +174,20 @@ void Door::Impl::change_build(CallPtr call, bool drains) {
   if (queue.size() > 255 || queue.find('\n') != queue.npos) {
     return call->invalid("task_queue", "task_queue must be 1 to 255 bytes");
   }
-  const std::tuple build{ns, queue, id};
+  const BuildName build{ns, queue, id};
+  const bool drains = verb == BuildVerb::kDrain;
   // Asked again, it stays as it is, and so does the time.
   if (drains) {
     drained_.emplace(build, now());
   } else {
     drained_.erase(build);
+  }
+  const bool is_selected = promoted_.contains(build) && selected_build(ns, queue) == id;
+  if (verb == BuildVerb::kPromote && !is_selected) {
+    // Of two at the same moment the later one counts.
+    TimeNs last = 0;
+    for (const auto& [other, since] : promoted_) last = std::max(last, since);
+    promoted_[build] = std::max(now(), last + 1);
   }
   for (const auto& [key, worker] : workers_) {
     if (!key.starts_with(absl::StrCat(ns, "\n"))) continue;
@@ -141,18 +195,9 @@ void Door::Impl::change_build(CallPtr call, bool drains) {
     engine_.admission().drain_worker(call->ns_num(), queue, worker.id, drains);
     if (drains) end_polls(key);
   }
-  const auto since = drains ? drained_.at(build) : TimeNs{0};
-  json::object answer{{"namespace", ns},
-                      {"task_queue", queue},
-                      {"build_id", build_or_null(id)},
-                      {"drain_intent", drains ? "draining" : "active"},
-                      {"drained_at", time_or_null(since)},
-                      {"promoted_at", nullptr},
-                      {"new_start_selected", false}};
-  auto done = once_durable(200, call, std::move(answer));
-  if (!drains) return rows_.erase(shard::WorkerRow::kBuild, row_key(build), std::move(done));
-  rows_.put(shard::WorkerRow::kBuild, row_key(build),
-            json::serialize(json::object{{"drained_ns", since}}), std::move(done));
+  json::object answer{{"namespace", ns}, {"task_queue", queue}, {"build_id", text_or_null(id)}};
+  for (const auto& field : build_state(build)) answer[field.key()] = field.value();
+  save_build(build, once_durable(200, call, std::move(answer)));
 }
 
 }  // namespace fairlead::durable

@@ -116,7 +116,7 @@ void Door::Impl::debug(CallPtr call) {
                              {"pending_activities", activities_of(view->activities)},
                              {"task_queue", about.ok() ? json::value(*about) : json::value()},
                              {"recent_failures", json::array{}},
-                             {"compatibility", nullptr},
+                             {"compatibility", text_or_null(run.version())},
                              {"findings", std::move(findings)}});
         };
         gather_queue(call->ns_num(), call->ns->name(), queue, answer);

@@ -157,6 +157,12 @@ void Door::Impl::await_task(const std::string& key, model::TaskKind kind) {
   request.queue.set_name(engine_queue(text_of(call.body, "task_queue")));
   request.identity = text_of(call.body, "worker_id");
   request.hold_until = receipt.hold_until;
+  // A workflow task without a marker is for every worker; an activity task without one is for
+  // workers without a build.
+  if (const auto worker = workers_.find(receipt.worker); worker != workers_.end()) {
+    request.version = worker->second.build_id;
+    request.takes_unversioned = kind == model::WORKFLOW_TASK && !request.version.empty();
+  }
   if (kind == model::WORKFLOW_TASK) {
     receipt.poll = engine_.poll_workflow_task(
         std::move(request),
@@ -215,7 +221,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
                    {"lease_expires_at", format_time(task.expires_ns)},
                    {"namespace", call.ns->name()},
                    {"sticky_replay_mode", "cold_replay"},
-                   {"compatibility", nullptr},
+                   {"compatibility", text_or_null(task.version)},
                    {"history_budget", history_budget(task, options_)}};
   if (const auto* input = member(started, "input")) out["arguments"] = *input;
   if (events.count < total) out["next_history_page_token"] = page_token(events.count, total + 1);

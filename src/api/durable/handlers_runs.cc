@@ -107,7 +107,7 @@ json::object record_of(const Call& call, const model::RunState& run, bool is_cur
   record["task_queue"] = known_queue(run.task_queue());
   record["run_number"] = run.durable().run_number();
   record["is_current_run"] = is_current;
-  record["compatibility"] = nullptr;
+  record["compatibility"] = text_or_null(run.version());
   record["payload_codec"] = "avro";
   record["execution_timeout_seconds"] = run.execution_timeout_ns() / kSecond;
   record["run_timeout_seconds"] = run.run_timeout_ns() / kSecond;
@@ -166,6 +166,14 @@ void Door::Impl::start(CallPtr call) {
     return call->invalid("task_queue", "task_queue must not be longer than 255 bytes");
   }
   start.task_queue = engine_queue(queue);
+  start.version = selected_build(call->ns->name(), queue);
+  for (const char* field : {"compatibility", "build_id"}) {  // the second one counts
+    const std::string build = text_of(body, field);
+    if (build.size() > kNameMax) {
+      return call->invalid(field, absl::StrCat(field, " must not be longer than 255 bytes"));
+    }
+    if (!build.empty()) start.version = build;
+  }
   const auto input = payload_text(member(body, "input"), true);
   if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
   const std::string policy = text_of(body, "duplicate_policy");

@@ -130,6 +130,7 @@ void Door::Impl::start_activity(CallPtr call) {
     }
   }
   start.task_queue = engine_queue(text_of(body, "task_queue"));
+  start.version = selected_build(call->ns->name(), text_of(body, "task_queue"));
   const auto input = payload_text(member(body, "input"), true);
   if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
   const CommandContext context{

@@ -13,6 +13,10 @@ std::string format_time(TimeNs time) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%E6SZ", absl::FromUnixNanos(time), absl::UTCTimeZone());
 }
 
+json::value text_or_null(const std::string& text) {
+  return text.empty() ? json::value() : json::value(text);
+}
+
 json::value time_or_null(TimeNs time) {
   if (time == 0) return nullptr;
   return json::value(format_time(time));

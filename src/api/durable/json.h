@@ -19,6 +19,7 @@ inline std::string to_std(json::string_view text) { return {text.data(), text.si
 // "2026-11-16T12:00:00.000000Z", and null for 0.
 std::string format_time(TimeNs time);
 json::value time_or_null(TimeNs time);
+json::value text_or_null(const std::string& text);
 
 // The members of an object, without braces.
 std::string members_of(const json::object& object);

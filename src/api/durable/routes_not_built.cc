@@ -19,7 +19,6 @@ void Door::Impl::add_not_built(std::vector<Route>* routes) {
        "Append to a stream"},
       {"POST", "workflows/{workflow_id}/runs/{run_id}/streams/{stream_name}/close",
        "Close a stream"},
-      {"POST", "task-queues/{task_queue}/build-ids/promote", "Promote a build id"},
       {"PUT", "namespaces/{namespace}/external-storage", "Set where large payloads go"},
       {"POST", "storage/test", "Try the storage of large payloads"},
       {"POST", "external-payloads/v1", "Upload a large payload"},

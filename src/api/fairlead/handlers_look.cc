@@ -211,6 +211,7 @@ void write_waiting(const shard::Explanation& why, TimeNs now, v1::ExplainRespons
   }
   response.set_parked_polls(static_cast<int64_t>(why.parked_polls));
   response.set_budget(why.admission);
+  response.set_version(why.version);
   if (why.last_poll_ns != 0) {
     *response.mutable_last_poll_age() = duration_of(now - why.last_poll_ns);
   }

@@ -111,6 +111,8 @@ TEST_F(QueuesTest, AQueueIsDescribedWithItsRules) {
   view.lag_max = 0.75;
   view.last_poll_ns = kNow - 3 * kSecond;
   view.parked_polls = 8;
+  view.targets = {{{.version = "", .waiting = 4, .oldest_ns = kNow - kSecond, .percent = 80}, 6},
+                  {{.version = "v2", .waiting = 6, .percent = 20}, 2}};
   engine.described_queues.result = view;
   admission::Payload payload;
   payload.workflow_tasks.status = admission::Status::kThrottled;
@@ -153,7 +155,9 @@ TEST_F(QueuesTest, AQueueIsDescribedWithItsRules) {
       lag_max: 0.75 rate_per_second: 0 rate_source: LIMIT_SOURCE_API is_rate_limiting: true
       config { running_max: 4 fairness: FAIRNESS_DEFAULT first_turn: FIRST_TURN_DEFAULT
                transition: TRANSITION_DEFAULT basis: BASIS_DEFAULT
-               poller_order: POLLER_ORDER_DEFAULT })"));
+               poller_order: POLLER_ORDER_DEFAULT }
+      versions { waiting: 4 oldest_age { seconds: 1 } parked_polls: 6 default_percent: 80 }
+      versions { version: "v2" waiting: 6 parked_polls: 2 default_percent: 20 })"));
   EXPECT_EQ(engine.described_queues.requests[0].name, "orders");
   EXPECT_EQ(engine.described_queues.requests[0].kind, model::ACTIVITY_TASK);
 
@@ -295,7 +299,8 @@ TEST_F(QueuesTest, APageMayEndWithTheTasksWithoutAKey) {
 // unkeyed group among them, whether it waits or not, and then the list ends.
 TEST_F(QueuesTest, PagesOfOneKeyComeToAnEnd) {
   struct NoRows : queue::Backlog {
-    std::vector<queue::Numbered> read(uint32_t, const std::string&, TaskSeq, size_t) override {
+    std::vector<queue::Numbered> read(const std::string&, uint32_t, const std::string&, TaskSeq,
+                                      size_t) override {
       return {};
     }
   };

@@ -166,7 +166,13 @@ class Speaker {
   }
 
   void say_who_would_take_it() {
-    if (why_.parked_polls > 0) {
+    if (!why_.version.empty()) {
+      const auto polls = static_cast<int64_t>(why_.parked_polls);
+      say("Only workers of version ", why_.version, " may have it, and ",
+          polls == 0 ? "none waits for a task here."
+                     : absl::StrCat(count_of(polls, "poll"), " of theirs ",
+                                    polls == 1 ? "waits here." : "wait here."));
+    } else if (why_.parked_polls > 0) {
       say(count_of(static_cast<int64_t>(why_.parked_polls), "poll"),
           why_.parked_polls == 1 ? " of a worker waits" : " of workers wait", " for a task here.");
     } else if (why_.last_poll_ns == 0) {

@@ -148,6 +148,13 @@ TEST_F(SentencesTest, AnAbsentWorkerIsNamed) {
   EXPECT_EQ(told().back(), "No worker waits for a task here; the last poll was 5 min ago.");
 }
 
+TEST_F(SentencesTest, AnAbsentVersionIsNamed) {
+  why.version = "2026.3";
+  why.parked_polls = 0;
+  EXPECT_EQ(told().back(),
+            "Only workers of version 2026.3 may have it, and none waits for a task here.");
+}
+
 TEST_F(SentencesTest, ATaskThatDoesNotWaitIsToldInOneSentence) {
   why.state = Explanation::State::kRunning;
   why.worker_identity = "w1";

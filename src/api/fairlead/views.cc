@@ -189,6 +189,20 @@ v1::DescribeTaskQueueResponse description_of(const shard::QueueView& view, TimeN
   out.set_throttled_keys(static_cast<int64_t>(view.throttled_keys));
   out.set_lag_max(view.lag_max);
   out.set_sharing_lines(view.sharing_lines);
+  const bool has_versions =
+      std::any_of(view.targets.begin(), view.targets.end(),
+                  [](const auto& target) { return !target.tasks.version.empty(); });
+  for (const auto& target : view.targets) {
+    if (!has_versions) break;
+    auto& shown = *out.add_versions();
+    shown.set_version(target.tasks.version);
+    shown.set_waiting(target.tasks.waiting);
+    if (target.tasks.oldest_ns != 0) {
+      *shown.mutable_oldest_age() = age_of(target.tasks.oldest_ns, now);
+    }
+    shown.set_parked_polls(static_cast<int64_t>(target.parked_polls));
+    shown.set_default_percent(target.tasks.percent);
+  }
   // The system's is a number for clients that want one; nothing holds a queue to it.
   if (view.limit_source != shard::QueueView::LimitSource::kSystem) {
     out.set_rate_per_second(view.limit_per_second);
