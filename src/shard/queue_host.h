@@ -133,8 +133,7 @@ class QueueHost {
   // Whether a task that its maker would like to keep may go to it at once: nothing that waits has a
   // better claim, and no limit or budget speaks against it. If so, its key has paid.
   std::optional<Handed> hand_over(const QueueAddress& queue, const model::Priority& priority,
-                                  const queue::Stream& stream, const Along& along,
-                                  Writing writing);
+                                  const queue::Stream& stream, const Along& along, Writing writing);
   // The step of a task that was handed over to its maker is about to be written, which nothing may
   // precede that concerns the queue.
   void claimed(const QueueAddress& queue, const queue::Waiting& claim, store::WriteBatch* batch);

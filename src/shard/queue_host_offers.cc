@@ -179,8 +179,9 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
   // What has to wait for a place, or for the end of a drain, waits where everyone does, in the
   // order that is due. So does what only workers of a version may have: a worker's own queue does
   // not know which it is.
-  if (queue.is_sticky() && (stream.is_pinned() || !is_live(target) ||
-                            !account.tasks().may_run(key) || account.tasks().is_key_draining(key))) {
+  if (queue.is_sticky() &&
+      (stream.is_pinned() || !is_live(target) || !account.tasks().may_run(key) ||
+       account.tasks().is_key_draining(key))) {
     return offered;
   }
   auto& own = queue.is_sticky() ? load(queue, target) : account;
