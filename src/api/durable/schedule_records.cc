@@ -37,11 +37,6 @@ const char* cause_name(model::FireCause cause) {
                                             : "schedule";
 }
 
-json::value text_or_null(const std::string& text) {
-  if (text.empty()) return nullptr;
-  return json::value(text);
-}
-
 json::object fire_record(const model::ScheduleFire& fire) {
   json::object record{{"fire_time", format_time(fire.nominal_ns())},
                       {"cause", cause_name(fire.cause())}};
