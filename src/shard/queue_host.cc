@@ -71,6 +71,7 @@ bool QueueHost::is_live(const Line& line) const {
 void QueueHost::add(const QueueAddress& queue, const queue::Place& place, const queue::Task& task) {
   auto& waiting = tasks(queue);
   waiting.add(place, task, env_.clock->now());
+  if (env_.observer != nullptr) env_.observer->waits(queue.name, place);
   // A poll may have been parked between the reservation and now.
   serve(queue, std::string(waiting.target_of(place.stream)));
   watch(queue, line(queue));

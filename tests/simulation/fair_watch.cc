@@ -204,7 +204,7 @@ void FairWatch::put_task(std::string_view key, std::string_view value) {
   const auto parsed = keys::parse_task(key);
   const auto row = parse<model::TaskRow>(value);
   queue(parsed.queue).rows[parsed.seq.value()] = {
-      {parsed.level, parsed.fairness_key, parsed.seq},
+      {parsed.level, parsed.fairness_key, parsed.seq, {"", static_cast<uint8_t>(row.slot())}},
       static_cast<double>(row.priority().fairness_weight()),
       row.run(),
       row.scheduled_id(),
