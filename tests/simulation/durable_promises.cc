@@ -101,6 +101,8 @@ void DurablePromises::settle(const std::string& workflow_id, const json::array& 
   const auto& run = runs_[workflow_id];
   absl::btree_map<std::string, int> signals;
   absl::btree_map<std::string, int> activities;
+  // Only a schedule stops its runs without asking them.
+  const bool is_scheduled = workflow_id.starts_with("schedule:");
   int ends = 0;
   int64_t sequence = 0;
   for (const auto& value : events) {
@@ -115,14 +117,12 @@ void DurablePromises::settle(const std::string& workflow_id, const json::array& 
     if (ends > 0) return auditor_.fail(absl::StrCat(workflow_id, " goes on after its end"));
     if (type == "SignalReceived") ++signals[text_of(fields, "signal_name")];
     if (type == "ActivityCompleted") ++activities[text_of(fields, "activity_execution_id")];
-    // Only a schedule terminates its runs.
-    const bool is_scheduled = workflow_id.starts_with("schedule:");
     if (type == "WorkflowCompleted" || type == "WorkflowCancelled" ||
         (is_scheduled && type == "WorkflowTerminated")) {
       ++ends;
     }
   }
-  settle_stop(workflow_id, events);
+  if (!is_scheduled) settle_stop(workflow_id, events);
   if (ends != 1) auditor_.fail(absl::StrCat(workflow_id, " has ended ", ends, " times"));
   for (const auto& [name, is_told] : run.signals) {
     if (signals[name] > 1) auditor_.fail(absl::StrCat(workflow_id, " got ", name, " twice"));
