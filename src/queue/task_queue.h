@@ -109,6 +109,8 @@ class TaskQueue {
   void started(const Place& place, TimeNs now);
   void put_back(const Place& place, TimeNs now);
   bool is_picked(const Place& place) const { return picked_.contains(place.seq.value()); }
+  // Its number was given out, and its row is being written.
+  bool is_reserved(const Place& place) const { return reserved_.contains(place.seq.value()); }
 
   // A new task may go to a worker without waiting here: nothing that waits has a better claim.
   bool may_hand_over(uint32_t level, const std::string& key, TimeNs now, const Stream& stream = {});

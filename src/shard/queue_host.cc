@@ -79,6 +79,9 @@ void QueueHost::add(const QueueAddress& queue, const queue::Place& place, const 
 
 void QueueHost::remove(const QueueAddress& queue, const queue::Place& place) {
   auto& owner = stored(queue);
+  // A queue that was read after the row had gone, and before this was told, may have given its
+  // number to another task.
+  if (owner.has_task_at(place)) return;
   owner.tasks().remove(place, env_.clock->now());
   if (env_.observer != nullptr) env_.observer->removed(queue.name, place);
   write_due_rows(owner);

@@ -154,6 +154,13 @@ void StoredQueue::add_rules(store::WriteBatch* batch) {
   batch->put(store::keys::queue_rules(shard_, name_), model::stable_bytes(tasks_.take_rules()));
 }
 
+bool StoredQueue::has_task_at(const queue::Place& place) const {
+  if (tasks_.is_reserved(place)) return true;
+  const auto row = store_->get(task_row(shard_, name_, place));
+  FL_ASSERT(row.ok(), "the store can be read");
+  return row->has_value();
+}
+
 std::vector<queue::Waiting> StoredQueue::tasks_of(const std::string& key) {
   std::vector<queue::Waiting> waiting;
   for (uint32_t level = 1; level <= tasks_.levels(); ++level) {

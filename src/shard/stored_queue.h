@@ -32,6 +32,8 @@ class StoredQueue final : private queue::Backlog {
   void add_rows(store::WriteBatch* batch);
   // The rules' row, if the queue changed it.
   void add_rules(store::WriteBatch* batch);
+  // Whether there is a task at this place, or will be.
+  bool has_task_at(const queue::Place& place) const;
   // Every waiting task of a key, also in a line that it shares with others; or every one of a
   // shared line.
   std::vector<queue::Waiting> tasks_of(const std::string& key);

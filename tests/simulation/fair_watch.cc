@@ -119,7 +119,11 @@ void FairWatch::removed(const QueueName& name, const queue::Place& place) {
   auto& owner = queue(name);
   const uint64_t number = place.seq.value();
   auto& level = owner.levels[place.level];
-  const auto row = owner.rows.find(number);
+  auto row = owner.rows.find(number);
+  // The number may have been given out again, in another line, since the row went.
+  const bool is_other = row != owner.rows.end() && (row->second.place.level != place.level ||
+                                                    row->second.place.key != place.key);
+  if (is_other) row = owner.rows.end();
   const uint64_t erased = row == owner.rows.end() ? 0 : row->second.erased;
   if (row != owner.rows.end() && erased == 0) {
     return complain_(absl::StrCat("a task is forgotten that still has its row, in ",
