@@ -81,7 +81,10 @@ std::string FairLevel::pick(const std::string& key, double weight, uint64_t task
   if (has_crashed_) ++judged.over_crashes;
   if (passes_ > 0) ++judged.after_passes;
   if (has_stale_) ++judged.after_stale;
-  if (lag < -ahead_slack_ - kRounding) {
+  // Passes delay those who wait, perhaps by more than they have tasks: the ideal server then runs
+  // out of work on them and does that of others, which the real one will not have done.
+  const double ahead_max = ahead_slack_ + static_cast<double>(passes_);
+  if (lag < -ahead_max - kRounding) {
     return absl::StrCat("key '", key, "' is served though it has had ", -lag,
                         " tasks more than its share");
   }

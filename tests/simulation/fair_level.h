@@ -21,8 +21,9 @@ namespace fairlead::sim {
 //   not behind   after every pick, nobody who waits is owed more than one task
 //
 // A task that goes out past the order (on a worker's own queue) is paid for, and may put its key
-// ahead and everyone else that much behind. A pick that is struck out may have misled those after
-// it, by one task each; and what a key was owed when its last task was taken away is shared out.
+// ahead and everyone else that much behind; both bounds are wider by one task for each. A pick that
+// is struck out may have misled those after it, by one task each; and what a key was owed when its
+// last task was taken away is shared out.
 class FairLevel {
  public:
   enum class Kind : uint8_t { kArrive, kPick, kPass, kLose };
