@@ -91,8 +91,8 @@ std::optional<QueueHost::Handed> QueueHost::hand_over(const QueueAddress& queue,
 
 // The same on a worker's own queue, for that worker: as if it polled there. What is more urgent on
 // the queue that everyone polls goes first. Where caps are scarce, everything that waits for a
-// place goes first, but for a worker that goes on with what it has begun; and a key that is drained
-// begins nothing.
+// place goes first, but for a worker that goes on with what it has begun. A drain of the key does
+// not speak against it: the run has begun, and is let go.
 std::optional<QueueHost::Handed> QueueHost::hand_over_sticky(const QueueAddress& queue,
                                                              const model::Priority& priority,
                                                              const queue::Stream& stream,
@@ -107,7 +107,6 @@ std::optional<QueueHost::Handed> QueueHost::hand_over_sticky(const QueueAddress&
   if (leaves_rows && writing.is_elsewhere()) return std::nullopt;
   if (!account.tasks().may_run(key)) return std::nullopt;
   if (account.tasks().next_level(now, along.version) < task.level) return std::nullopt;
-  if (!along.goes_on && account.tasks().is_key_draining(key)) return std::nullopt;
   if (account.tasks().has_caps() && !along.goes_on &&
       !account.tasks().may_hand_over(task.level, key, now, stream)) {
     return std::nullopt;
@@ -176,12 +175,10 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
   const auto& key = offered.key;
   if (key != priority.fairness_key()) ++line(normal).counts.sharing_lines;
   auto& target = line(queue);
-  // What has to wait for a place, or for the end of a drain, waits where everyone does, in the
-  // order that is due. So does what only workers of a version may have: a worker's own queue does
-  // not know which it is.
+  // What has to wait for a place waits where everyone does, in the order that is due. So does what
+  // only workers of a version may have: a worker's own queue does not know which it is.
   if (queue.is_sticky() &&
-      (stream.is_pinned() || !is_live(target) || !account.tasks().may_run(key) ||
-       account.tasks().is_key_draining(key))) {
+      (stream.is_pinned() || !is_live(target) || !account.tasks().may_run(key))) {
     return offered;
   }
   auto& own = queue.is_sticky() ? load(queue, target) : account;

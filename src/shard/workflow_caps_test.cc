@@ -313,24 +313,6 @@ TEST_F(WorkflowCapsTest, APauseHoldsWhatAWorkerWouldTakeAlong) {
   EXPECT_EQ(later->id(), "a");
 }
 
-// What waits of the key goes out, what comes later is held: also if a worker would take it along,
-// and also if it would wait on that worker's own queue.
-TEST_F(WorkflowCapsTest, ADrainHoldsWhatAWorkerWouldTakeAlong) {
-  start("a", "acme");
-  const auto first = poll("ada-1");
-  ASSERT_EQ(first->id(), "a");
-  set_rules([](auto& rules) {
-    (*rules.mutable_keys())["acme"].set_drain_below(std::numeric_limits<uint64_t>::max());
-  });
-  signal("a");
-  EXPECT_FALSE(complete(*first->task, {.sticky = "ada-1", .takes_along = true}).has_value());
-  EXPECT_EQ(running(), 0);
-  const auto own = poll("ada-1");
-  EXPECT_FALSE(own->has_task());
-  set_rules([](auto& rules) { rules.mutable_keys()->erase("acme"); });
-  EXPECT_EQ(own->id(), "a");
-}
-
 // A worker with a local activity that takes long asks for a new task again and again. At a cap its
 // place is its own: if it lost that, the activity would begin anew somewhere else, for ever.
 TEST_F(WorkflowCapsTest, WhoGoesOnWithATaskKeepsItsPlaceAtACap) {
