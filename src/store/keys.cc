@@ -257,6 +257,22 @@ size_t run_prefix_bytes(std::string_view key) {
   return table == kPending || table == kEvents || table == kRequestId ? kBytes : 0;
 }
 
+bool is_along_a_front(std::string_view key) {
+  if (key.empty()) return false;
+  constexpr size_t kRunKey = kTableAndShardBytes + kRunBytes;
+  switch (key.front()) {
+    case kRun:
+      return key.size() == kRunKey;
+    case kEvents:
+    case kWakeup:
+      return key.size() == kRunKey + sizeof(int64_t);
+    case kTask:
+      return key.size() > kTableAndShardBytes;
+    default:
+      return false;
+  }
+}
+
 std::string request_id(ShardId shard, std::string_view run, std::string_view request_id) {
   return of_run(kRequestId, shard, run, request_id.size()).text(request_id).key();
 }

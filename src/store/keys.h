@@ -103,6 +103,11 @@ inline constexpr size_t kTableAndShardBytes = 3;
 // pending things, events, request ids. 0 for every other key.
 size_t run_prefix_bytes(std::string_view key);
 
+// Whether the key is of a table of which each shard's part is written along a front, one row right
+// behind the last: runs, events, wake-ups, tasks. None of them is the beginning of a range that is
+// ever erased as a whole.
+bool is_along_a_front(std::string_view key);
+
 std::string request_id(ShardId shard, std::string_view run, std::string_view request_id);
 Range request_ids(ShardId shard, std::string_view run);
 

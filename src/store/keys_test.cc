@@ -100,6 +100,20 @@ TEST(Keys, ARangeEndsAfterThePrefixThatIsAllOnes) {
             "T\x00\x01\x00\x00\x00\x00\x00\x00\x02"s);
 }
 
+// Hints for rows of a front and erased ranges must not meet in RocksDB.
+TEST(Keys, NoRangeThatIsErasedBeginsInAFront) {
+  const ShardId shard(1);
+  EXPECT_TRUE(is_along_a_front(run(shard, kRunA)));
+  EXPECT_TRUE(is_along_a_front(events(shard, kRunA, 1)));
+  EXPECT_TRUE(is_along_a_front(wakeup(shard, 1, kRunA)));
+  EXPECT_TRUE(is_along_a_front(task(shard, kOrders, 3, "", TaskSeq(1))));
+  for (const Range& range : {events(shard, kRunA), pending(shard, kRunA), request_ids(shard, kRunA),
+                             letters(shard, kRunA), schedule_events(shard, kRunA)}) {
+    EXPECT_FALSE(is_along_a_front(range.begin)) << range.begin;
+  }
+  EXPECT_FALSE(is_along_a_front(""));
+}
+
 bool contains(const Range& range, const std::string& key) {
   return range.begin <= key && key < range.end;
 }

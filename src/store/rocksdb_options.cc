@@ -30,6 +30,23 @@ class RunPrefix final : public rocksdb::SliceTransform {
   }
 };
 
+// A row of a front goes where the last one of its shard's part of the table went, or near it. A full
+// memtable is searched from its top otherwise, which was a fifth of what a large backlog took.
+//
+// Before 8.12 RocksDB keeps these hints together with those of erased ranges, which are in another
+// list, and takes the one for the other. So no range may begin with a key of this domain; the store
+// asserts it.
+class Front final : public rocksdb::SliceTransform {
+ public:
+  const char* Name() const override { return "fairlead.front"; }
+  bool InDomain(const rocksdb::Slice& key) const override {
+    return keys::is_along_a_front(std::string_view(key.data(), key.size()));
+  }
+  rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
+    return {key.data(), keys::kTableAndShardBytes};
+  }
+};
+
 // Queues are taken from the front, which leaves long runs of tombstones where the next reader
 // starts. A file with half of 4096 neighbours deleted is compacted at once. Not so what was just
 // flushed: it would be merged alone with the whole level below, and its turn comes soon anyway.
@@ -89,6 +106,7 @@ void set_durability(const RocksDbOptions& wanted, rocksdb::Options* options) {
 void set_memory(const RocksDbOptions& wanted, rocksdb::Options* options) {
   options->write_buffer_size = wanted.memtable_bytes;
   options->max_write_buffer_number = 2;
+  options->memtable_insert_with_hint_prefix_extractor = std::make_shared<Front>();
   options->max_open_files = 512;
   options->max_file_opening_threads = 2;  // 16 by default, at every start
 
