@@ -257,19 +257,27 @@ size_t run_prefix_bytes(std::string_view key) {
   return table == kPending || table == kEvents || table == kRequestId ? kBytes : 0;
 }
 
-bool is_along_a_front(std::string_view key) {
-  if (key.empty()) return false;
-  constexpr size_t kRunKey = kTableAndShardBytes + kRunBytes;
+size_t front_bytes(std::string_view key) {
+  constexpr size_t kOfRun = kTableAndShardBytes + kRunBytes;
+  // Wake-ups have several fronts, minutes or days ahead of each other: a quarter of an hour each.
+  constexpr size_t kTimeBytes = 3;
+  if (key.size() <= kTableAndShardBytes) return 0;
   switch (key.front()) {
     case kRun:
-      return key.size() == kRunKey;
-    case kEvents:
-    case kWakeup:
-      return key.size() == kRunKey + sizeof(int64_t);
     case kTask:
-      return key.size() > kTableAndShardBytes;
+    case kPinnedTask:
+    case kAccount:
+    case kVersionAccount:
+    case kLimiter:
+    case kLease:
+    case kQueueState:
+      return kTableAndShardBytes;
+    case kWakeup:
+      return key.size() == kOfRun + sizeof(TimeNs) ? kTableAndShardBytes + kTimeBytes : 0;
+    case kEvents:
+      return key.size() == kOfRun + sizeof(int64_t) ? kTableAndShardBytes : 0;
     default:
-      return false;
+      return 0;
   }
 }
 

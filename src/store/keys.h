@@ -103,10 +103,10 @@ inline constexpr size_t kTableAndShardBytes = 3;
 // pending things, events, request ids. 0 for every other key.
 size_t run_prefix_bytes(std::string_view key);
 
-// Whether the key is of a table of which each shard's part is written along a front, one row right
-// behind the last: runs, events, wake-ups, tasks. None of them is the beginning of a range that is
-// ever erased as a whole.
-bool is_along_a_front(std::string_view key);
+// How many bytes of a key say along which front it is written: one row of it goes right behind the
+// last, as new runs do, or tasks that are taken in their order, or is the same once more. 0 for
+// every other key, and for all that a range may begin with which is erased as a whole.
+size_t front_bytes(std::string_view key);
 
 std::string request_id(ShardId shard, std::string_view run, std::string_view request_id);
 Range request_ids(ShardId shard, std::string_view run);

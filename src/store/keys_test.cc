@@ -103,15 +103,16 @@ TEST(Keys, ARangeEndsAfterThePrefixThatIsAllOnes) {
 // Hints for rows of a front and erased ranges must not meet in RocksDB.
 TEST(Keys, NoRangeThatIsErasedBeginsInAFront) {
   const ShardId shard(1);
-  EXPECT_TRUE(is_along_a_front(run(shard, kRunA)));
-  EXPECT_TRUE(is_along_a_front(events(shard, kRunA, 1)));
-  EXPECT_TRUE(is_along_a_front(wakeup(shard, 1, kRunA)));
-  EXPECT_TRUE(is_along_a_front(task(shard, kOrders, 3, "", TaskSeq(1))));
+  EXPECT_EQ(front_bytes(run(shard, kRunA)), 3);
+  EXPECT_EQ(front_bytes(events(shard, kRunA, 1)), 3);
+  EXPECT_EQ(front_bytes(wakeup(shard, 1, kRunA)), 6);
+  EXPECT_EQ(front_bytes(task(shard, kOrders, 3, "", TaskSeq(1))), 3);
+  EXPECT_EQ(front_bytes(queue_state(shard, kOrders)), 3);
   for (const Range& range : {events(shard, kRunA), pending(shard, kRunA), request_ids(shard, kRunA),
                              letters(shard, kRunA), schedule_events(shard, kRunA)}) {
-    EXPECT_FALSE(is_along_a_front(range.begin)) << range.begin;
+    EXPECT_EQ(front_bytes(range.begin), 0) << range.begin;
   }
-  EXPECT_FALSE(is_along_a_front(""));
+  EXPECT_EQ(front_bytes(""), 0);
 }
 
 bool contains(const Range& range, const std::string& key) {

@@ -30,8 +30,8 @@ class RunPrefix final : public rocksdb::SliceTransform {
   }
 };
 
-// A row of a front goes where the last one of its shard's part of the table went, or near it. A full
-// memtable is searched from its top otherwise, which was a fifth of what a large backlog took.
+// A row of a front goes where the last one went, or near it. A full memtable is searched from its
+// top otherwise, which was a fifth of what a large backlog took.
 //
 // Before 8.12 RocksDB keeps these hints together with those of erased ranges, which are in another
 // list, and takes the one for the other. So no range may begin with a key of this domain; the store
@@ -40,10 +40,10 @@ class Front final : public rocksdb::SliceTransform {
  public:
   const char* Name() const override { return "fairlead.front"; }
   bool InDomain(const rocksdb::Slice& key) const override {
-    return keys::is_along_a_front(std::string_view(key.data(), key.size()));
+    return keys::front_bytes(std::string_view(key.data(), key.size())) > 0;
   }
   rocksdb::Slice Transform(const rocksdb::Slice& key) const override {
-    return {key.data(), keys::kTableAndShardBytes};
+    return {key.data(), keys::front_bytes(std::string_view(key.data(), key.size()))};
   }
 };
 
