@@ -169,6 +169,8 @@ class TaskQueue {
   // As many as are asked for, and more while older tasks wait in them.
   uint32_t levels() const { return static_cast<uint32_t>(targets_[0]->lanes.size()); }
   size_t targets() const { return targets_.size(); }
+  // Versions that something waits for.
+  std::vector<std::string> waiting_versions() const;
   size_t throttled_keys() const { return throttled_keys_.size() + timed_.size(); }
   bool is_idle() const;
   size_t tasks_in_memory() const { return in_memory_; }

@@ -48,6 +48,17 @@ uint32_t TaskQueue::find_target(std::string_view version) const {
   return found == versions_.end() ? kNone : found->second;
 }
 
+std::vector<std::string> TaskQueue::waiting_versions() const {
+  std::vector<std::string> versions;
+  for (size_t target = 1; target < targets_.size(); ++target) {
+    const auto& lanes = targets_[target]->lanes;
+    const bool waits =
+        std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->waiting > 0; });
+    if (waits) versions.push_back(targets_[target]->version);
+  }
+  return versions;
+}
+
 bool TaskQueue::is_in_use(uint32_t target) const {
   if (target == 0 || target == routes_.current || target == routes_.ramping) return true;
   const auto& version = targets_[target]->version;

@@ -13,6 +13,8 @@
 // task's number, attempt and owner; run references carry the flavour.
 namespace fairlead::shard {
 
+class SessionDesk;
+
 // What a run may have open at once, as its door's operator wants it. A request that would exceed
 // one of these is refused as a whole: "structural_limit_exceeded", with the kind, and then how many
 // there would be and the limit.
@@ -196,6 +198,7 @@ class DurableEngine {
   // "run_not_failed" of any other; else what `cut` says.
   virtual void redrive_run(RedriveRun request, Reply<Redriven> reply) = 0;
   virtual void stop_of_activity(StopOfActivity request, Reply<ActivityStopped> reply) = 0;
+  virtual SessionDesk& sessions() = 0;
 };
 
 }  // namespace fairlead::shard

@@ -58,6 +58,15 @@ Node::Node(NodeOptions options, Parts parts, Random random)
                 owner.executor().post([&owner, queue] { owner.look_again(queue); });
               },
       });
+  sessions_ = std::make_shared<SessionDesk>(SessionDesk::Env{
+      .clock = parts_.clock,
+      .commits = parts_.commits,
+      .look_again =
+          [this, owner_of](const QueueName& queue) {
+            auto& owner = shard(owner_of(queue));
+            owner.executor().post([&owner, queue] { owner.look_again(queue); });
+          },
+  });
   for (uint16_t i = 0; i < options_.shards; ++i) {
     World world;
     world.store = parts_.store;
@@ -72,6 +81,7 @@ Node::Node(NodeOptions options, Parts parts, Random random)
     world.queue_settings = options_.queue_settings;
     world.queue_exceptions = options_.queue_exceptions;
     world.desk = desk_.get();
+    world.sessions = sessions_.get();
     world.caller = parts_.caller;
     world.observer = parts_.observer;
     shards_.push_back(std::make_unique<Shard>(
@@ -80,10 +90,14 @@ Node::Node(NodeOptions options, Parts parts, Random random)
 }
 
 // What the shards leave behind may hold permits, which are given back.
-Node::~Node() { desk_->detach(); }
+Node::~Node() {
+  desk_->detach();
+  sessions_->detach();
+}
 
 absl::Status Node::open() {
   if (const auto status = namespaces_.load(); !status.ok()) return status;
+  if (const auto status = sessions_->load(*parts_.store); !status.ok()) return status;
   if (const auto status = restore_admission(); !status.ok()) return status;
   for (auto& shard : shards_) {
     shard->executor().post([&shard = *shard] { shard.open(); });
@@ -103,9 +117,13 @@ absl::Status Node::restore_admission() {
       return parts_.store->scan(range.begin, range.end, visit);
     };
     std::vector<QueueName> leasing;
-    auto status = scan(store::keys::leases(id), [&](std::string_view key, std::string_view) {
+    auto status = scan(store::keys::leases(id), [&](std::string_view key, std::string_view value) {
       const auto queue = store::keys::parse_lease(key).queue;
       desk_->restore_lease(queue);
+      model::LeaseRow row;
+      FL_ASSERT(row.ParseFromArray(value.data(), static_cast<int>(value.size())),
+                "a lease's row is one");
+      if (!row.session_id().empty()) sessions_->restore_running(queue.ns, row.session_id());
       if (leasing.empty() || !(leasing.back() == queue)) leasing.push_back(queue);
       return true;
     });
@@ -166,6 +184,7 @@ void Node::set_queue_settings(const queue::Settings& settings,
 
 void Node::close(std::function<void()> done) {
   desk_->detach();
+  sessions_->detach();
   auto left = std::make_shared<std::atomic<size_t>>(shards_.size());
   for (auto& shard : shards_) {
     shard->executor().post([&shard = *shard, left, done] {

@@ -97,6 +97,7 @@ class Node final : public Engine, public DurableEngine, public ScheduleEngine, p
   void update_workflow(UpdateRequest request, Reply<UpdateResult> reply) override;
   void update_with_start(UpdateWithStart request, Reply<UpdateWithStartResult> reply) override;
   AdmissionDesk& admission() override { return *desk_; }
+  SessionDesk& sessions() override { return *sessions_; }
   void describe_admission(AdmissionRequest request, Reply<admission::Payload> reply) override;
   void describe_queue(QueueRef queue, Reply<QueueView> reply) override;
   void change_rules(ChangeRules request, Reply<model::QueueRules> reply) override;
@@ -164,6 +165,7 @@ class Node final : public Engine, public DurableEngine, public ScheduleEngine, p
   const Parts parts_;
   StoredNamespaces namespaces_;
   std::shared_ptr<AdmissionDesk> desk_;
+  std::shared_ptr<SessionDesk> sessions_;
   std::vector<std::unique_ptr<Shard>> shards_;
   std::atomic<size_t> requests_{0};
   std::atomic<uint64_t> last_poll_{0};

@@ -127,7 +127,9 @@ void QueueHost::serve(const QueueAddress& queue) {
       }
     }
   }
+  line(queue).session_free_at = kNever;
   for (const auto& version : versions) serve(queue, version);
+  for (const auto& stream : waiting_sessions(queue)) serve(queue, stream);
   watch(queue, line(queue));
 }
 
@@ -135,9 +137,9 @@ void QueueHost::serve(const QueueAddress& queue) {
 void QueueHost::watch(const QueueAddress& queue, Line& line) {
   if (queue.is_sticky() || line.stored == nullptr) return;
   const bool has_poll = this->has_poll(queue);
-  const TimeNs next =
-      has_poll ? std::min(line.stored->tasks().next_release(env_.clock->now()), line.look_again_at)
-               : kNever;
+  const TimeNs next = has_poll ? std::min({line.stored->tasks().next_release(env_.clock->now()),
+                                           line.look_again_at, line.session_free_at})
+                               : kNever;
   if (next == line.alarm_at) return;
   if (line.alarm_at != kNever) env_.alarms->cancel(line.alarm);
   line.alarm_at = next;
@@ -188,6 +190,7 @@ void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting
 void QueueHost::stale(PollPtr poll_out, const QueueAddress& queue, const queue::Place& place) {
   ++line(queue).counts.dropped;
   poll_out->permit.reset();
+  poll_out->hold.reset();
   remove(queue, place);
   if (queue.is_sticky()) release(queue.normal_queue(), place.key);
   poll(std::move(poll_out));

@@ -19,6 +19,7 @@
 #include "shard/queue_observer.h"
 #include "shard/queue_requests.h"
 #include "shard/requests.h"
+#include "shard/session_desk.h"
 #include "shard/stored_queue.h"
 #include "store/store.h"
 
@@ -31,8 +32,9 @@ struct Poll {
   std::variant<Reply<WorkflowTask>, Reply<ActivityTask>> reply;
   Alarms::Handle alarm{};
   TimeNs arrived_ns = 0;
-  int delta = 0;                 // advice to its worker: more polls, fewer, or nothing said
-  std::optional<Permit> permit;  // while a task is on its way to it
+  int delta = 0;                    // advice to its worker: more polls, fewer, or nothing said
+  std::optional<Permit> permit;     // while a task is on its way to it
+  std::optional<SessionHold> hold;  // likewise, if that is one of a worker session
 
   void answer_empty(PollEnd why = PollEnd::kNothing);
 };
@@ -48,10 +50,13 @@ class ParkedPolls {
   void erase(uint64_t number, const PollRequest& request);
   const absl::btree_set<uint64_t>& all() const { return all_; }
   const absl::btree_set<uint64_t>& of(const std::string& version) const;
+  // Those that may take tasks of worker sessions.
+  const absl::btree_set<uint64_t>& of_sessions() const { return of_sessions_; }
   std::vector<std::string> versions() const;
 
  private:
   absl::btree_set<uint64_t> all_;
+  absl::btree_set<uint64_t> of_sessions_;
   absl::btree_map<std::string, absl::btree_set<uint64_t>> by_version_;
 };
 
@@ -92,6 +97,7 @@ class QueueHost {
     // What the server and the namespace say about a queue.
     std::function<queue::Settings(const QueueName&)> settings;
     AdmissionDesk* desk;
+    SessionDesk* sessions = nullptr;  // without it no poll takes tasks of sessions
     QueueObserver* observer = nullptr;
   };
   explicit QueueHost(Env env) : env_(std::move(env)) {}
@@ -104,6 +110,7 @@ class QueueHost {
     bool keeps_slot = false;       // it took the place of the task that its worker gives back
     std::string key;               // under which the queue counts it while a worker has it
     std::optional<Permit> permit;  // if it goes at once
+    std::optional<SessionHold> hold;
     std::optional<queue::Waiting> claim;  // it is taken if the step is written here: see `claimed`
     std::optional<queue::Place> place;
   };
@@ -215,7 +222,8 @@ class QueueHost {
     QueueCounts counts;
     DispatchCounts dispatches;
     bool is_refused = false;  // a budget was full when the line last had something to hand out
-    bool unversioned_next = false;  // of polls that may take both: whose turn it is
+    std::optional<std::string> last_source;  // of polls that had a choice: what they took from
+    TimeNs session_free_at = kNever;         // a session that somebody else holds may be free then
     // Of a normal queue only, for all of its family.
     AdmissionDesk::SeatPtr seat;
     TimeNs look_again_at = kNever;  // a budget may have room then
@@ -251,6 +259,12 @@ class QueueHost {
   PollPtr unpark(uint64_t number);
   PollPtr take_poll(const QueueAddress& queue, const std::string& version);
   PollPtr take_any_poll(const QueueAddress& queue);
+  PollPtr take_session_poll(const QueueAddress& queue, const std::string& stream);
+  // The streams of worker sessions that something waits in.
+  std::vector<std::string> waiting_sessions(const QueueAddress& queue);
+  bool may_take(const QueueAddress& queue, const std::string& stream, const PollRequest& request);
+  // How many parked polls may take tasks of this version or session.
+  size_t polls_for(const QueueAddress& queue, const std::string& version);
   PollPtr take_from(const QueueAddress& queue, const absl::btree_set<uint64_t>& polls);
   std::optional<Handed> hand_over_sticky(const QueueAddress& queue, const model::Priority& priority,
                                          const queue::Stream& stream, const Along& along,
@@ -271,8 +285,8 @@ class QueueHost {
   void take_along(const QueueAddress& queue, const model::Priority& priority,
                   const queue::Stream& stream, const Along& along, Writing writing,
                   Offered* offered);
-  // The versions that a poll may be served from, the one whose turn it is first; none: nothing is
-  // there for it.
+  // The versions and sessions that a poll may be served from, the one whose turn it is first; none:
+  // nothing is there for it.
   std::vector<std::string> sources(const PollRequest& request, const QueueAddress& queue);
   uint32_t next_level(const PollRequest& request, const QueueAddress& queue);
   std::optional<queue::Waiting> pick(const QueueAddress& queue, const std::string& version);

@@ -188,8 +188,12 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
   // Handed over at once only if no waiting task has a better claim.
   if (is_free && has_poll(queue, version) && own.tasks().may_hand_over(level, key, now, stream)) {
     offered.permit = admit(queue);
-    if (offered.permit.has_value()) {
-      offered.poll = take_poll(queue, version);
+    if (offered.permit.has_value()) offered.poll = take_poll(queue, version);
+    if (offered.poll != nullptr && admission::is_session_stream(version)) {
+      offered.hold = env_.sessions->claim(queue.name, version, offered.poll->request.identity);
+      if (!offered.hold.has_value()) park(std::exchange(offered.poll, nullptr));
+    }
+    if (offered.poll != nullptr) {
       pass(queue, {level, key, priority.fairness_weight(), stream});
       if (writing.batch != nullptr) account.add_rows(writing.batch);
       ++target.counts.polls_with_task;
@@ -199,6 +203,7 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
       offered.poll_from_sticky = queue.is_sticky();
       return offered;
     }
+    offered.permit.reset();
   }
   offered.place = own.tasks().reserve(level, key, stream);
   ++target.counts.added_to_backlog;

@@ -33,12 +33,14 @@ void Poll::answer_empty(PollEnd why) {
 
 void ParkedPolls::add(uint64_t number, const PollRequest& request) {
   all_.insert(number);
+  if (request.takes_sessions) of_sessions_.insert(number);
   by_version_[request.version].insert(number);
   if (request.takes_unversioned) by_version_[""].insert(number);
 }
 
 void ParkedPolls::erase(uint64_t number, const PollRequest& request) {
   if (all_.erase(number) == 0) return;
+  of_sessions_.erase(number);
   for (const auto& version : {request.version, std::string()}) {
     const auto found = by_version_.find(version);
     if (found == by_version_.end()) continue;
@@ -66,6 +68,7 @@ bool QueueHost::has_poll(const QueueAddress& queue) {
 
 bool QueueHost::has_poll(const QueueAddress& queue, const std::string& version) {
   if (queue.is_sticky()) return !line(queue).polls.empty();
+  if (admission::is_session_stream(version)) return !line(queue).polls.of_sessions().empty();
   return !line(queue).polls.of(version).empty() || !family(queue).sticky_polls.of(version).empty();
 }
 
@@ -79,7 +82,40 @@ PollPtr QueueHost::take_from(const QueueAddress& queue, const absl::btree_set<ui
   return unpark(newest_first ? *polls.rbegin() : *polls.begin());
 }
 
+bool QueueHost::may_take(const QueueAddress& queue, const std::string& stream,
+                         const PollRequest& request) {
+  const auto answer = env_.sessions->look(queue.name, stream, request.identity);
+  if (!answer.refusal.has_value()) return true;
+  auto& owner = line(queue);
+  owner.session_free_at = std::min(owner.session_free_at, answer.look_again_at);
+  return false;
+}
+
+size_t QueueHost::polls_for(const QueueAddress& queue, const std::string& version) {
+  const auto& polls = line(queue).polls;
+  if (!admission::is_session_stream(version)) return polls.of(version).size();
+  return static_cast<size_t>(std::count_if(
+      polls.of_sessions().begin(), polls.of_sessions().end(),
+      [&](uint64_t number) { return may_take(queue, version, parked_.at(number)->request); }));
+}
+
+// Of those that wait, the first that may have a task of the session.
+PollPtr QueueHost::take_session_poll(const QueueAddress& queue, const std::string& stream) {
+  for (const uint64_t number : line(queue).polls.of_sessions()) {
+    if (may_take(queue, stream, parked_.at(number)->request)) return unpark(number);
+  }
+  return nullptr;
+}
+
+std::vector<std::string> QueueHost::waiting_sessions(const QueueAddress& queue) {
+  if (queue.is_sticky() || line(queue).stored == nullptr || tasks(queue).targets() < 2) return {};
+  auto streams = tasks(queue).waiting_versions();
+  std::erase_if(streams, [](const auto& each) { return !admission::is_session_stream(each); });
+  return streams;
+}
+
 PollPtr QueueHost::take_poll(const QueueAddress& queue, const std::string& version) {
+  if (admission::is_session_stream(version)) return take_session_poll(queue, version);
   const auto& own = line(queue).polls;
   if (auto poll = take_from(queue, queue.is_sticky() ? own.all() : own.of(version))) return poll;
   if (queue.is_sticky()) return nullptr;
@@ -125,25 +161,43 @@ void QueueHost::end_poll(uint64_t number) {
 
 void QueueHost::cancel_poll(uint64_t number) { unpark(number); }
 
-// A worker that may have what is pinned to its version and what is for workers without one takes
-// from where the more urgent task is; where both are as urgent, from each in turn. So neither waits
-// for the other to be empty.
+// A worker that may have what is pinned to its version, what is for workers without one and what
+// sessions hold takes from where the most urgent task is; where several are as urgent, from each in
+// turn. So none waits for the others to be empty.
 std::vector<std::string> QueueHost::sources(const PollRequest& request, const QueueAddress& queue) {
   if (queue.is_sticky()) return {""};
   const TimeNs now = env_.clock->now();
   auto& owner = line(queue);
   auto& waiting = tasks(queue);
-  const uint32_t own = waiting.next_level(now, request.version);
-  const bool takes_both = request.takes_unversioned && !request.version.empty();
-  const uint32_t unversioned = takes_both ? waiting.next_level(now) : queue::kLevelsMax + 1;
-  std::vector<std::string> found;
-  if (own <= queue::kLevelsMax) found.push_back(request.version);
-  if (unversioned <= queue::kLevelsMax) found.emplace_back();
-  if (found.size() < 2) return found;
-  const bool is_tie = own == unversioned;
-  if (unversioned < own || (is_tie && owner.unversioned_next)) std::swap(found[0], found[1]);
-  if (is_tie) owner.unversioned_next = !owner.unversioned_next;
-  return found;
+  std::vector<std::pair<uint32_t, std::string>> found;  // by level
+  const auto consider = [&](const std::string& version) {
+    const uint32_t level = waiting.next_level(now, version);
+    if (level <= queue::kLevelsMax) found.emplace_back(level, version);
+  };
+  consider(request.version);
+  if (request.takes_unversioned && !request.version.empty()) consider("");
+  if (request.takes_sessions) {
+    for (const auto& stream : waiting_sessions(queue)) {
+      if (may_take(queue, stream, request)) consider(stream);
+    }
+  }
+  std::stable_sort(found.begin(), found.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  const auto ties = std::find_if(found.begin(), found.end(), [&](const auto& each) {
+    return each.first != found.front().first;
+  });
+  if (ties - found.begin() > 1) {
+    // Round and round, by name: whoever comes and goes, nobody is passed over for long.
+    const auto after_last = [&](const auto& each) { return each.second > *owner.last_source; };
+    if (owner.last_source.has_value()) {
+      std::sort(found.begin(), ties);
+      std::rotate(found.begin(), std::find_if(found.begin(), ties, after_last), ties);
+    }
+    owner.last_source = found.front().second;
+  }
+  std::vector<std::string> versions;
+  for (auto& [level, version] : found) versions.push_back(std::move(version));
+  return versions;
 }
 
 uint32_t QueueHost::next_level(const PollRequest& request, const QueueAddress& queue) {
@@ -189,9 +243,18 @@ bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
   auto permit = admit(queue);
   if (!permit.has_value()) return false;
   std::optional<queue::Waiting> next;
-  for (size_t i = 0; i < from.size() && !next.has_value(); ++i) next = pick(queue, from[i]);
+  std::optional<SessionHold> hold;
+  for (size_t i = 0; i < from.size() && !next.has_value(); ++i) {
+    hold.reset();
+    if (admission::is_session_stream(from[i])) {
+      hold = env_.sessions->claim(queue.name, from[i], poll->request.identity);
+      if (!hold.has_value()) continue;
+    }
+    next = pick(queue, from[i]);
+  }
   if (!next.has_value()) return false;
   poll->permit = std::move(permit);
+  poll->hold = std::move(hold);
   auto& source = line(queue);
   poll->delta = advise(source, *poll, next->task.created_ns, true);
   ++source.counts.polls_with_task;

@@ -42,7 +42,8 @@ QueueView QueueHost::describe(const QueueAddress& queue) {
   view.last_poll_ns = owner.last_poll;
   view.parked_polls = owner.polls.size();
   for (auto& target : waiting.target_views()) {
-    const size_t polls = owner.polls.of(target.version).size();
+    const size_t polls = polls_for(queue, target.version);
+    target.version = admission::shown_stream(target.version);
     view.targets.push_back({std::move(target), polls});
   }
   if (const auto place = waiting.oldest()) {
@@ -162,8 +163,9 @@ void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
   }
   explanation->admission = env_.desk->explain(normal.name);
   explanation->version = explanation->standing.version;
-  explanation->parked_polls = queue.is_sticky() ? line(queue).polls.size()
-                                                : line(queue).polls.of(explanation->version).size();
+  explanation->parked_polls =
+      queue.is_sticky() ? line(queue).polls.size() : polls_for(queue, explanation->version);
+  explanation->version = admission::shown_stream(explanation->version);
   explanation->last_poll_ns = line(queue).last_poll;
 }
 

@@ -219,6 +219,7 @@ struct PollRequest {
   std::string about;    // the worker, in its door's words: kept for whoever describes the queue
   std::string version;  // of the worker; empty: it has none
   bool takes_unversioned = false;  // what is for workers without a version is for it, too
+  bool takes_sessions = false;     // so is what sessions hold that it has, or may have
 };
 
 // Names a parked poll so that it can be withdrawn.

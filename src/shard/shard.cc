@@ -52,6 +52,7 @@ Shard::Shard(ShardId id, Executor* executor, World world, Random random)
           .write = [this](const store::WriteBatch& batch) { world_.commits->write(batch); },
           .settings = [this](const QueueName& queue) { return settings_of(queue); },
           .desk = world.desk,
+          .sessions = world.sessions,
           .observer = world.observer,
       }),
       schedules_(ScheduleHost::Env{
@@ -302,13 +303,15 @@ void Shard::drop_tasks(Step& step, Step::Part& part) {
     const auto queue = address_of(ns, model::ACTIVITY_TASK, target);
     const ShardId owner = owner_of(queue);
     step.batch.erase(store::keys::lease(owner, queue.name, part.entry->key, end.scheduled_id));
-    step.after_write.push_back([this, owner, queue, key = end.lease.fairness_key()] {
-      world_.desk->release(queue.name);
-      run_on(owner, [queue, key](Shard& shard) {
-        shard.queues_.release(queue, key);
-        shard.schedule_tick();
-      });
-    });
+    step.after_write.push_back(
+        [this, owner, queue, ns, session = end.lease.session_id(), key = end.lease.fairness_key()] {
+          world_.desk->release(queue.name);
+          if (!session.empty()) world_.sessions->release(ns, session);
+          run_on(owner, [queue, key](Shard& shard) {
+            shard.queues_.release(queue, key);
+            shard.schedule_tick();
+          });
+        });
   }
 }
 
@@ -327,6 +330,10 @@ void Shard::lease(Step& step, Step::Part& part, const QueueAddress& queue, const
   model::LeaseRow row;
   row.set_fairness_key(key);
   row.set_started_ns(part.tx.now);
+  if (const auto& session = activity->scheduled().session().session_id(); !session.empty()) {
+    activity->mutable_lease()->set_session_id(session);
+    row.set_session_id(session);
+  }
   step.batch.put(store::keys::lease(owner_of(queue), queue.name, part.entry->key, scheduled_id),
                  row.SerializeAsString());
 }
@@ -363,7 +370,7 @@ void Shard::offer_tasks(StepPtr step) {
         if (is_here) {
           const QueueHost::Writing writing{starts_elsewhere ? nullptr : &step->batch};
           settle_offer(*step, *part, offer, queue,
-                       owner.queues_.offer(queue, offer.priority, stream_of(*part),
+                       owner.queues_.offer(queue, offer.priority, stream_of(*part, offer),
                                            along(*step, *part, offer), writing));
           continue;
         }
@@ -372,7 +379,7 @@ void Shard::offer_tasks(StepPtr step) {
             [this, &owner, current, offer, queue, step = std::move(step)]() mutable {
               // Written in one place: where the first of them lives whose start leaves rows.
               const QueueHost::Writing writing{nullptr, !step->start.has_value()};
-              auto offered = owner.queues_.offer(queue, offer.priority, stream_of(*current),
+              auto offered = owner.queues_.offer(queue, offer.priority, stream_of(*current, offer),
                                                  along(*step, *current, offer), writing);
               executor_->post([this, current, offer, queue, offered = std::move(offered),
                                step = std::move(step)]() mutable {
@@ -387,9 +394,16 @@ void Shard::offer_tasks(StepPtr step) {
   write(std::move(step));
 }
 
-queue::Stream Shard::stream_of(const Step::Part& part) {
-  const auto& state = part.entry->run.state;
-  return {state.version(), ramp_slot(state.workflow_id())};
+queue::Stream Shard::stream_of(const Step::Part& part, const history::TaskOffer& offer) {
+  auto& run = part.entry->run;
+  queue::Stream stream{run.state.version(), ramp_slot(run.state.workflow_id())};
+  if (offer.kind != model::ACTIVITY_TASK) return stream;
+  const auto* activity = run.find_activity(offer.scheduled_id);
+  if (activity != nullptr && activity->scheduled().has_session()) {
+    stream.version =
+        admission::session_stream(run.state.version(), terms_from(activity->scheduled().session()));
+  }
+  return stream;
 }
 
 std::optional<QueueHost::Along> Shard::along(const Step& step, const Step::Part& part,
@@ -407,6 +421,7 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
                          const QueueAddress& queue, QueueHost::Offered offered) {
   auto& run = part.entry->run;
   if (offered.permit.has_value()) step.permits.push_back(std::move(*offered.permit));
+  if (offered.hold.has_value()) step.holds.push_back(std::move(*offered.hold));
   if (offered.claim.has_value()) {
     FL_ASSERT(!step.start.has_value(), "a step is written in one place");
     step.start = Step::Start{owner_of(queue), queue, *std::move(offered.claim), true};
@@ -500,31 +515,41 @@ void Shard::write(StepPtr step) {
   for (auto& part : step->parts) write_part(*step, *part);
   ++stats_.steps;
   if (!step->start.has_value()) {
-    for (auto& permit : step->permits) std::move(permit).start(&step->batch);
-    world_.commits->write(step->batch);
+    commit(*step);
     after_write(std::move(step));
     return;
   }
   Shard& owner = world_.peers->shard(step->start->owner);
-  const auto commit = [&owner, commits = world_.commits](Step& ready) {
+  const auto start = [this, &owner](Step& ready) {
     const auto& start = *ready.start;
     if (start.is_claim) {
       owner.queues_.claimed(start.queue, start.waiting, &ready.batch);
     } else {
       owner.queues_.started(start.queue, start.waiting, &ready.batch);
     }
-    for (auto& permit : ready.permits) std::move(permit).start(&ready.batch);
-    commits->write(ready.batch);
+    commit(ready);
   };
   if (owner.executor().is_current()) {
-    commit(*step);
+    start(*step);
     after_write(std::move(step));
     return;
   }
-  owner.executor().post([this, commit, step = std::move(step)]() mutable {
-    commit(*step);
+  owner.executor().post([this, start, step = std::move(step)]() mutable {
+    start(*step);
     executor_->post([this, step = std::move(step)]() mutable { after_write(std::move(step)); });
   });
+}
+
+// On the executor of the queue whose task the step starts, if it starts one.
+void Shard::commit(Step& step) {
+  for (auto& permit : step.permits) std::move(permit).start(&step.batch);
+  SessionDesk::Lock lock;
+  if (!step.holds.empty() || step.sign_of_life.has_value()) lock = world_.sessions->lock();
+  for (auto& hold : step.holds) std::move(hold).start(lock, &step.batch);
+  if (const auto& sign = step.sign_of_life) {
+    world_.sessions->renew(lock, sign->ns, sign->session_id, sign->worker, &step.batch);
+  }
+  world_.commits->write(step.batch);
 }
 
 void Shard::after_write(StepPtr step) {
@@ -678,6 +703,7 @@ void Shard::tick() {
   for (const auto& due : wakeups_.take_due(present, kWakeupsPerTick)) wake(due);
   if (present >= sweep_at_) {
     queues_.sweep();
+    if (id_.value() == 0) world_.sessions->sweep();
     sweep_at_ = present + kSweepEvery;
   }
   stats_.polls_parked = queues_.parked();

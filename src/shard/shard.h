@@ -60,6 +60,7 @@ struct World {
   queue::Settings queue_settings;
   std::vector<queue::Exception> queue_exceptions;
   AdmissionDesk* desk = nullptr;
+  SessionDesk* sessions = nullptr;
   Caller* caller = nullptr;  // without it no run can have callbacks
   QueueObserver* observer = nullptr;
 };
@@ -218,8 +219,8 @@ class Shard {
   // How whoever is answered by the step would like to have a new task, if it would.
   static std::optional<QueueHost::Along> along(const Step& step, const Step::Part& part,
                                                const history::TaskOffer& offer);
-  // Whom a run's tasks are for.
-  static queue::Stream stream_of(const Step::Part& part);
+  // Whom a task is for.
+  static queue::Stream stream_of(const Step::Part& part, const history::TaskOffer& offer);
   void settle_offer(Step& step, Step::Part& part, const history::TaskOffer& offer,
                     const QueueAddress& queue, QueueHost::Offered offered);
   bool begin_taken_task(Step::Part& part, const std::string& identity, model::TaskKind kind,
@@ -227,9 +228,11 @@ class Shard {
   void answer_taken_task(Step& step, Step::Part& part, PollPtr poll, model::TaskKind kind,
                          int64_t scheduled_id, bool from_sticky, int64_t backlog);
   void drop_tasks(Step& step, Step::Part& part);
+  static void note_sign_of_life(Step& step, const model::ActivityState& activity);
   void lease(Step& step, Step::Part& part, const QueueAddress& queue, const std::string& key,
              int64_t scheduled_id);
   void write(StepPtr step);
+  void commit(Step& step);
   void after_write(StepPtr step);
   void write_part(Step& step, Step::Part& part);
   void release_task(Step& step, Step::Part& part);

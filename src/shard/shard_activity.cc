@@ -19,6 +19,12 @@ model::Failure size_limit_failure(const char* message) {
 
 }  // namespace
 
+void Shard::note_sign_of_life(Step& step, const model::ActivityState& activity) {
+  if (activity.lease().session_id().empty()) return;
+  const NamespaceNum ns(step.parts[0]->entry->run.state.namespace_num());
+  step.sign_of_life = {ns, activity.lease().session_id(), activity.started_identity()};
+}
+
 void Shard::complete_activity(CompleteActivity request, Reply<Done> reply) {
   const auto token = request.token;
   // Found by its id, an activity may be completed before any worker has taken it.
@@ -94,6 +100,7 @@ void Shard::heartbeat_activity(HeartbeatActivity request, Reply<HeartbeatResult>
                                  size_limit_failure("Heartbeat details exceed size limit."));
         } else {
           history::heartbeat_activity(tx, activity, std::move(request.details));
+          note_sign_of_life(*step, activity);
           result.beat_ns = tx.now;
           result.lease_end_ns = history::lease_end(activity);
         }
@@ -127,6 +134,7 @@ void Shard::observe_activity(ObserveActivity request, Reply<ActivityClaim> reply
                   }
                   auto step = begin(entry);
                   history::renew_activity(step->parts[0]->tx, activity);
+                  note_sign_of_life(*step, activity);
                   claim.expires_ns = history::lease_end(activity);
                   claim.activity = activity;
                   reply_after(*step,

@@ -177,6 +177,8 @@ void Shard::start_task(PollPtr poll, QueueAddress queue, ShardId owner, queue::W
         lease(*step, part, queue, waiting.place.key, waiting.task.scheduled_id);
         step->permits.push_back(std::move(*(*held)->permit));
         (*held)->permit.reset();
+        if ((*held)->hold.has_value()) step->holds.push_back(std::move(*(*held)->hold));
+        (*held)->hold.reset();
         answer_taken_task(*step, part, std::move(*held), kind, waiting.task.scheduled_id,
                           queue.is_sticky(), waiting.backlog);
         step->start = Step::Start{owner, queue, waiting};

@@ -48,7 +48,15 @@ struct Step {
   std::vector<std::unique_ptr<Part>> parts;
   std::optional<Eager> eager;
   std::optional<Start> start;
-  std::vector<Permit> permits;  // of the tasks that it hands out
+  std::vector<Permit> permits;     // of the tasks that it hands out
+  std::vector<SessionHold> holds;  // of those of them that belong to worker sessions
+  // The worker of a task is at work, and so is the session that the task belongs to.
+  struct SignOfLife {
+    NamespaceNum ns;
+    std::string session_id;
+    std::string worker;
+  };
+  std::optional<SignOfLife> sign_of_life;
   store::WriteBatch batch;
   // Run after the batch is written and before it is durable, on the shard's own executor: answers
   // that need the events of this very step are put together here.

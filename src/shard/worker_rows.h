@@ -25,6 +25,8 @@ class WorkerRows {
   std::vector<std::pair<std::string, std::string>> load(WorkerRow kind) const;
   // `done` is called when the change is durable, on any thread.
   void put(WorkerRow kind, const std::string& name, const std::string& row, Job done);
+  // `done` is called when all that was written until now is durable, on any thread.
+  void when_durable(Job done) { commits_.after_durable(std::move(done)); }
   void erase(
       WorkerRow kind, const std::string& name, Job done = [] {});
 

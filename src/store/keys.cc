@@ -30,6 +30,7 @@ constexpr char kLease = 'L';
 constexpr char kDispatch = 'U';
 constexpr char kQueueRules = 'Q';
 constexpr char kQueueState = 'S';
+constexpr char kSession = 'Z';
 constexpr char kActivity = 'a';
 constexpr char kTimer = 't';
 constexpr char kChild = 'c';
@@ -467,6 +468,18 @@ QueueName parse_queue_rules(std::string_view key) {
 }
 std::string queue_state(ShardId shard, const QueueName& queue) {
   return of_queue(kQueueState, shard, queue, 0).key();
+}
+
+std::string session(NamespaceNum ns, std::string_view session_id) {
+  return Builder(kSession, 5 + session_id.size()).number(ns.value()).text(session_id).key();
+}
+Range sessions() { return Builder(kSession, 1).prefix(); }
+Session parse_session(std::string_view key) {
+  Parser parser(key, kSession);
+  Session session;
+  session.ns = NamespaceNum(parser.number<uint32_t>());
+  session.session_id = parser.rest();
+  return session;
 }
 
 }  // namespace fairlead::store::keys

@@ -45,6 +45,7 @@
 //   U <queue> slot:4                                          a dispatch that counts for a budget
 //   Q <queue>                                                 a queue's rules
 //   S <queue>                                                 a queue's changing state
+//   Z ns:4 session_id                                         a worker session
 //
 // where <queue> is  shard:2 ns:4 type:1 length:2 name
 //
@@ -201,5 +202,13 @@ std::string queue_rules(ShardId shard, const QueueName& queue);
 Range queue_rules(ShardId shard);
 QueueName parse_queue_rules(std::string_view key);
 std::string queue_state(ShardId shard, const QueueName& queue);
+
+std::string session(NamespaceNum ns, std::string_view session_id);
+Range sessions();
+struct Session {
+  NamespaceNum ns;
+  std::string session_id;
+};
+Session parse_session(std::string_view key);
 
 }  // namespace fairlead::store::keys

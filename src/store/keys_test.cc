@@ -61,12 +61,16 @@ TEST(Keys, HaveTheirGoldenBytes) {
   EXPECT_EQ(dispatch(shard, kOrders, 0x0a0b), "U" + orders + "\x00\x00\x0a\x0b"s);
   EXPECT_EQ(queue_rules(shard, kOrders), "Q" + orders);
   EXPECT_EQ(queue_state(shard, kOrders), "S" + orders);
+  EXPECT_EQ(session(NamespaceNum(7), "gpu"), "Z\x00\x00\x00\x07gpu"s);
+  EXPECT_EQ(parse_session(session(NamespaceNum(7), "gpu")).ns, NamespaceNum(7));
+  EXPECT_EQ(parse_session(session(NamespaceNum(7), "gpu")).session_id, "gpu");
 }
 
 TEST(Keys, RangesHaveTheirGoldenBytes) {
   const ShardId shard(0x0102);
   const std::string run_b = kRunA.substr(0, 15) + "\x0b";
   EXPECT_EQ(namespaces(), (Range{"N", "O"}));
+  EXPECT_EQ(sessions(), (Range{"Z", "["}));
   EXPECT_EQ(runs(shard), (Range{"R\x01\x02", "R\x01\x03"}));
   EXPECT_EQ(pending(shard, kRunA), (Range{"P\x01\x02" + kRunA, "P\x01\x02" + run_b}));
   EXPECT_EQ(events(shard, kRunA), (Range{"E\x01\x02" + kRunA, "E\x01\x02" + run_b}));

@@ -8,6 +8,8 @@
 #include "api/durable/names.h"
 #include "api/durable/payloads.h"
 #include "api/durable/priority.h"
+#include "api/durable/sessions.h"
+#include "shard/session_desk.h"
 
 namespace fairlead::durable {
 
@@ -219,6 +221,24 @@ class CommandReader {
     return true;
   }
 
+  // The SDK always names a queue for the activity. If the session has one, too, that is meant.
+  bool worker_session(model::ActivityScheduled* activity) {
+    const auto* given = member(command_, "worker_session");
+    if (given == nullptr) return true;
+    if (!given->is_object()) return refuse("worker_session", "worker_session must be an object");
+    const auto& asked = given->as_object();
+    if (const auto fault = read_session(asked, activity->mutable_session())) {
+      return refuse(absl::StrCat("worker_session.", fault->field), fault->text);
+    }
+    if (const auto queue = text_of(asked, "queue"); !queue.empty()) {
+      if (queue.size() > 255) {
+        return refuse("worker_session.queue", "queue must be 1 to 255 bytes");
+      }
+      activity->set_task_queue(engine_queue(queue));
+    }
+    return true;
+  }
+
   bool schedule_activity() {
     model::Event draft;
     draft.set_kind(model::ACTIVITY_SCHEDULED);
@@ -266,6 +286,7 @@ class CommandReader {
     model::CancellationPolicy cancellation = model::CANCELLATION_UNSPECIFIED;
     if (!cancellation_policy(&cancellation, &fields)) return false;
     activity->set_cancellation_policy(cancellation);
+    if (!worker_session(activity)) return false;
     if (!group(activity->mutable_step(), &fields)) return false;
     activity->mutable_step()->set_fields(fields.take());
     Members door;
@@ -274,6 +295,9 @@ class CommandReader {
     if (const auto* policy = member(command_, "retry_policy")) door.put("retry_policy", *policy);
     if (activity->priority().ByteSizeLong() > 0) {
       door.put("priority", priority_record(activity->priority()));
+    }
+    if (activity->has_session()) {
+      door.put("worker_session", session_terms_record(shard::terms_from(activity->session())));
     }
     draft.set_door(door.take());
     drafts_.push_back(std::move(draft));

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "admission/sessions.h"
 #include "api/durable/call.h"
 #include "api/durable/contracts.h"
 #include "api/durable/door.h"
@@ -36,6 +37,7 @@ struct Worker {
   json::object contracts;   // by workflow type: what it takes; see contracts.h
   int64_t workflow_slots = 100;
   int64_t activity_slots = 100;
+  int64_t session_slots = 0;  // sessions that it may hold at once
   json::value task_slots;
   json::value process_metrics;
   TimeNs registered_ns = 0;
@@ -225,6 +227,9 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void deregister_worker(CallPtr call);
   void list_workers(CallPtr call);
   void describe_worker(CallPtr call);
+  void create_session(CallPtr call);
+  void renew_session(CallPtr call);
+  void close_session(CallPtr call);
   void poll_workflow_task(CallPtr call) { poll(std::move(call), model::WORKFLOW_TASK); }
   void poll_activity_task(CallPtr call) { poll(std::move(call), model::ACTIVITY_TASK); }
   void poll_query_task(CallPtr call);
@@ -284,10 +289,16 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void pass_on(const std::string& receipt, const shard::WorkflowTask& task);
   void answer_stopped(CallPtr call, shard::TaskToken token, json::object answer);
   const Worker* polling_worker(Call& call);
+  static std::string session_worker(Call& call);
+  json::object session_record(const Call& call, const admission::Session& session) const;
+  void refuse_session(Call& call, const std::string& id, admission::SessionRefusal refusal,
+                      json::object extra);
+  void answer_session(const CallPtr& call, const std::string& id, const char* outcome);
   void hand_out(const std::string& receipt, const shard::WorkflowTask& task);
   void hand_out(const std::string& receipt, const shard::ActivityTask& task);
   void hand_out(const std::string& receipt, const std::string& task, shard::TaskToken token,
                 bool is_workflow, TimeNs expires, std::string body);
+  json::object session_of(NamespaceNum ns, const model::ActivityState& activity);
   void end_poll(const std::string& receipt, shard::PollEnd why = shard::PollEnd::kNothing);
   void note_lease(const std::string& task, TimeNs expires);
   void settle_task(const std::string& task);

@@ -146,7 +146,7 @@ class World {
     request->method = std::move(method);
     request->path = path.substr(0, path.find('?'));
     if (path.find('?') != path.npos) request->query = path.substr(path.find('?') + 1);
-    if (request->method != "GET" && request->method != "DELETE") {
+    if (request->method != "GET" && (request->method != "DELETE" || !body.empty())) {
       request->body = json::serialize(body);
     }
     request->headers = std::move(headers);

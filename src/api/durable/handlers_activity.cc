@@ -167,6 +167,9 @@ void Door::Impl::observe_activity(CallPtr call, bool renews) {
         answer["deadlines"] = std::move(deadlines);
         answer["cancel_requested"] = is_canceled;
         if (is_canceled) answer["reason"] = "cancel_requested";
+        if (activity.scheduled().has_session()) {
+          answer["worker_session"] = session_of(token.ns, activity);
+        }
         if (renews) answer["lease_renewed"] = !is_canceled;
         if (!renews) answer["task_status"] = "leased";
         call->answer(200, std::move(answer));

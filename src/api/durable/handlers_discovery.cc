@@ -1,6 +1,7 @@
 // What a client asks before anything else: is it there, and what does it speak?
 
 #include "api/durable/desk.h"
+#include "api/durable/sessions.h"
 
 namespace fairlead::durable {
 
@@ -27,6 +28,7 @@ json::object server_capabilities(const Options& options) {
         "record_local_activity", "cancel_selection_operation"}},
       {"workflow_memo_updates", {{"supported", true}}},
       {"update_validation_tasks", true},
+      {"worker_session_verbs", json::array{"create", "heartbeat", "close"}},
       {"synchronous_update_validation",
        {{"supported", true},
         {"acceptance_boundary", "validator_approved"},
@@ -94,7 +96,10 @@ void Door::Impl::cluster_info(CallPtr call) {
        {{"schema", "durable-workflow.v2.control-plane-request.contract"},
         {"version", 1},
         {"operations", {{"update", update}, {"start", start}, {"list", list}}}}}};
-  info["worker_protocol"] = {{"version", kProtocolVersion}, {"server_capabilities", capabilities_}};
+  auto capabilities = capabilities_;
+  capabilities["worker_sessions"] = session_contract();
+  info["worker_protocol"] = {{"version", kProtocolVersion},
+                             {"server_capabilities", std::move(capabilities)}};
   info["auth_composition_contract"] = {
       {"schema", "durable-workflow.v2.auth-composition.contract"},
       {"version", 1},

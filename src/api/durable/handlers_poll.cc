@@ -12,6 +12,8 @@
 #include "api/durable/desk.h"
 #include "api/durable/priority.h"
 #include "api/durable/run_status.h"
+#include "api/durable/sessions.h"
+#include "shard/session_desk.h"
 
 namespace fairlead::durable {
 
@@ -162,6 +164,7 @@ void Door::Impl::await_task(const std::string& key, model::TaskKind kind) {
   if (const auto worker = workers_.find(receipt.worker); worker != workers_.end()) {
     request.version = worker->second.build_id;
     request.takes_unversioned = kind == model::WORKFLOW_TASK && !request.version.empty();
+    request.takes_sessions = kind == model::ACTIVITY_TASK && worker->second.session_slots > 0;
   }
   if (kind == model::WORKFLOW_TASK) {
     receipt.poll = engine_.poll_workflow_task(
@@ -250,6 +253,12 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::WorkflowTask&
   handed_out_[name].workflow_type = task.workflow_type;
 }
 
+json::object Door::Impl::session_of(NamespaceNum ns, const model::ActivityState& activity) {
+  const auto& terms = activity.scheduled().session();
+  return session_of_task(shard::terms_from(terms),
+                         durable_.sessions().find(ns, terms.session_id()));
+}
+
 void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask& task) {
   const auto found = receipts_.find(receipt);
   if (found == receipts_.end() || found->second.call == nullptr) {
@@ -280,6 +289,7 @@ void Door::Impl::hand_out(const std::string& receipt, const shard::ActivityTask&
                    {"deadlines", deadlines_of(activity)},
                    {"priority", priority_record(task.priority)},
                    {"idempotency_key", token.activity_id}};
+  if (limits.has_session()) out["worker_session"] = session_of(task.token.ns, activity);
   const auto event = parse_json(join_events(task.scheduled_event, 1).joined);
   if (event.has_value() && event->is_object()) {
     const auto* payload = member(event->as_object(), "payload");

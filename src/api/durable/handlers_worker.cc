@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "api/durable/desk.h"
 #include "shard/admission_desk.h"
+#include "shard/session_desk.h"
 
 namespace fairlead::durable {
 
@@ -36,7 +37,7 @@ bool read_strings(Call& call, const char* name, json::array* strings) {
 json::object slots_record(const Worker& worker) {
   json::object slots{{"workflow_available", nullptr}, {"workflow_capacity", worker.workflow_slots},
                      {"activity_available", nullptr}, {"activity_capacity", worker.activity_slots},
-                     {"session_available", nullptr},  {"session_capacity", 0}};
+                     {"session_available", nullptr},  {"session_capacity", worker.session_slots}};
   if (worker.task_slots.is_object()) {
     for (const char* name : {"workflow_available", "activity_available", "session_available"}) {
       if (const auto given = integer_of(worker.task_slots.as_object(), name)) slots[name] = *given;
@@ -66,6 +67,7 @@ std::string row_of(const Worker& worker) {
                                       {"contracts", worker.contracts},
                                       {"workflow_slots", worker.workflow_slots},
                                       {"activity_slots", worker.activity_slots},
+                                      {"session_slots", worker.session_slots},
                                       {"registered_ns", worker.registered_ns}});
 }
 
@@ -86,6 +88,7 @@ Worker worker_of(const json::object& row) {
   worker.contracts = object_member(row, "contracts");
   worker.workflow_slots = integer_of(row, "workflow_slots").value_or(worker.workflow_slots);
   worker.activity_slots = integer_of(row, "activity_slots").value_or(worker.activity_slots);
+  worker.session_slots = integer_of(row, "session_slots").value_or(0);
   worker.registered_ns = integer_of(row, "registered_ns").value_or(0);
   return worker;
 }
@@ -124,6 +127,9 @@ void Door::Impl::forget_silent_workers() {
       continue;
     }
     rows_.erase(shard::WorkerRow::kWorker, at->first);
+    if (const auto ns = engine_.namespaces().find(namespace_of(at->first)); ns.ok()) {
+      durable_.sessions().remove_worker(NamespaceNum((*ns)->num()), at->second.id);
+    }
     at = workers_.erase(at);
   }
 }
@@ -146,6 +152,7 @@ json::object Door::Impl::worker_record(const std::string& ns, const Worker& work
           {"capabilities", worker.capabilities},
           {"max_concurrent_workflow_tasks", worker.workflow_slots},
           {"max_concurrent_activity_tasks", worker.activity_slots},
+          {"max_concurrent_worker_sessions", worker.session_slots},
           {"task_slots", slots_record(worker)},
           {"process_metrics", worker.process_metrics},
           {"heartbeat_interval_seconds", kHeartbeatSeconds},
@@ -163,6 +170,12 @@ void Door::Impl::count_slots(NamespaceNum ns, const std::string& ns_name, const 
   (void)desk.put_worker(ns, worker.queue, worker.id,
                         {worker.workflow_slots, worker.activity_slots});
   desk.drain_worker(ns, worker.queue, worker.id, is_draining(ns_name, worker));
+  admission::SessionWorker facts{worker.queue,         worker.build_id, {},
+                                 worker.session_slots, worker.heard_ns, options_.stale_after()};
+  for (const auto& each : worker.capabilities) {
+    if (each.is_string()) facts.capabilities.insert(to_std(each.as_string()));
+  }
+  durable_.sessions().put_worker(ns, worker.id, std::move(facts));
 }
 
 void Door::Impl::register_worker(CallPtr call) {
@@ -199,7 +212,8 @@ void Door::Impl::register_worker(CallPtr call) {
     if (!judged.empty()) worker.validators[contract.key()] = std::move(judged);
   }
   for (auto [name, slots] : {std::pair{"max_concurrent_workflow_tasks", &worker.workflow_slots},
-                             std::pair{"max_concurrent_activity_tasks", &worker.activity_slots}}) {
+                             std::pair{"max_concurrent_activity_tasks", &worker.activity_slots},
+                             std::pair{"max_concurrent_worker_sessions", &worker.session_slots}}) {
     if (member(body, name) == nullptr) continue;
     const auto given = integer_of(body, name);
     if (!given.has_value() || *given < 0) {
@@ -253,6 +267,7 @@ void Door::Impl::heartbeat_worker(CallPtr call) {
   }
   found->second.heard_ns = now();
   engine_.admission().hear_of_worker(call->ns_num(), found->second.queue, id);
+  durable_.sessions().hear_of_worker(call->ns_num(), id);
   if (const auto* slots = member(call->body, "task_slots")) found->second.task_slots = *slots;
   if (const auto* metrics = member(call->body, "process_metrics")) {
     found->second.process_metrics = *metrics;
@@ -270,6 +285,7 @@ void Door::Impl::deregister_worker(CallPtr call) {
                         absl::StrCat("no worker ", call->arg(0), " is known"));
   }
   engine_.admission().remove_worker(call->ns_num(), found->second.queue, found->second.id);
+  durable_.sessions().remove_worker(call->ns_num(), found->second.id);
   workers_.erase(found);
   int64_t recovered = 0;
   stop_worker(key, &recovered);
@@ -282,6 +298,7 @@ void Door::Impl::deregister_worker(CallPtr call) {
 // Those of a namespace that is gone: how many there were.
 int64_t Door::Impl::forget_workers(const Call& call) {
   int64_t count = 0;
+  durable_.sessions().forget_namespace(call.ns_num());
   for (auto at = workers_.begin(); at != workers_.end();) {
     if (namespace_of(at->first) != call.ns->name()) {
       ++at;

@@ -21,7 +21,47 @@ const char kWorkerSchemas[] = R"json({
     "capability_manifest": {"type": "object"},
     "max_concurrent_workflow_tasks": {"type": "integer", "minimum": 0},
     "max_concurrent_activity_tasks": {"type": "integer", "minimum": 0},
+    "max_concurrent_worker_sessions": {"type": "integer", "minimum": 0},
     "task_slots": {"type": "object"}, "process_metrics": {"type": "object"}}},
+"SessionTerms": {
+  "type": "object", "required": ["session_id"],
+  "properties": {
+    "session_id": {"$ref": "#/components/schemas/Text"},
+    "queue": {"type": ["string", "null"], "minLength": 1, "maxLength": 255},
+    "requirements": {"type": "array", "maxItems": 16, "items": {"$ref": "#/components/schemas/Text"}},
+    "lease_seconds": {"type": "integer", "minimum": 1, "maximum": 31536000, "default": 120},
+    "ttl_seconds": {"type": "integer", "minimum": 1, "maximum": 31536000, "default": 1800},
+    "max_concurrent_activities": {"type": "integer", "minimum": 1, "maximum": 10000, "default": 1},
+    "create_if_missing": {"type": "boolean", "default": true},
+    "allow_reacquire_after_failure": {"type": "boolean", "default": true}}},
+"SessionOfTask": {"allOf": [{"$ref": "#/components/schemas/SessionTerms"}, {
+  "type": "object",
+  "properties": {"status": {"enum": ["active", "closed", "expired", "orphaned"]},
+                 "lease_owner": {"type": "string"},
+                 "lease_expires_at": {"$ref": "#/components/schemas/Time"},
+                 "ttl_expires_at": {"$ref": "#/components/schemas/Time"}}}]},
+"SessionCreation": {"allOf": [{"$ref": "#/components/schemas/SessionTerms"}, {
+  "type": "object", "required": ["worker_id"],
+  "properties": {"worker_id": {"$ref": "#/components/schemas/Text"}}}]},
+"SessionHeartbeat": {
+  "type": "object", "required": ["worker_id"],
+  "properties": {"worker_id": {"$ref": "#/components/schemas/Text"},
+                 "lease_seconds": {"type": "integer", "minimum": 1, "maximum": 31536000}}},
+"SessionClosing": {
+  "type": "object", "required": ["worker_id"],
+  "properties": {"worker_id": {"$ref": "#/components/schemas/Text"}, "reason": {"type": "string"}}},
+"SessionHeld": {
+  "type": "object", "required": ["admitted", "outcome", "session", "status", "reason"],
+  "properties": {
+    "admitted": {"const": true},
+    "outcome": {"enum": ["created", "reused", "reacquired", "heartbeat_recorded", "closed", "already_closed"]},
+    "session": {"allOf": [{"$ref": "#/components/schemas/SessionOfTask"}, {
+      "type": "object",
+      "required": ["namespace", "queue", "status", "lease_owner", "holder", "lease_expires_at",
+                   "ttl_expires_at", "closed_at", "failure_reason", "active_activity_count",
+                   "last_heartbeat_at", "created_at", "updated_at"],
+      "properties": {"failure_reason": {"enum": [null, "ttl_expired", "lease_expired", "worker_heartbeat_stale"]},
+                     "active_activity_count": {"type": "integer", "minimum": 0}}}]}}},
 "Registered": {
   "type": "object",
   "required": ["worker_id", "registered", "namespace", "task_queue", "status", "heartbeat_interval_seconds"],
@@ -89,6 +129,7 @@ const char kWorkerSchemas[] = R"json({
      "properties": {"attempt_number": {"type": "integer", "minimum": 1},
                     "arguments": {"$ref": "#/components/schemas/PayloadOrNull"},
                     "priority": {"$ref": "#/components/schemas/Priority"},
+                    "worker_session": {"$ref": "#/components/schemas/SessionOfTask"},
                     "lease_expires_at": {"$ref": "#/components/schemas/Time"}}}]}}},
 "QueryTaskPolled": {
   "type": "object", "required": ["task", "poll_status"],
@@ -125,6 +166,7 @@ const char kWorkerSchemas[] = R"json({
     "arguments": {"$ref": "#/components/schemas/PayloadOrNull"},
     "delay_seconds": {"type": "integer", "minimum": 0}, "message": {"type": "string"},
     "priority": {"$ref": "#/components/schemas/Priority"},
+    "worker_session": {"$ref": "#/components/schemas/SessionTerms"},
     "retry_policy": {"$ref": "#/components/schemas/RetryPolicy"}}},
 "TaskCompletion": {"allOf": [{"$ref": "#/components/schemas/Lease"}, {
   "type": "object", "required": ["commands"],
