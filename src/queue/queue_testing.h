@@ -22,6 +22,8 @@ class QueueBench : public Backlog {
     // By version.
     std::map<std::tuple<std::string, uint32_t, std::string, TaskSeq>, Task> pinned;
     std::map<std::tuple<std::string, uint32_t, std::string>, std::string> version_accounts;
+    // By group of types, and version.
+    std::map<std::tuple<uint32_t, std::string, uint32_t, std::string>, std::string> type_accounts;
     std::map<std::string, std::string> limiters;
     std::map<std::string, int> leases;
     std::string state;
@@ -76,6 +78,11 @@ class QueueBench : public Backlog {
       row.ParseFromString(bytes);
       queue->load_account(std::get<1>(at), std::get<2>(at), row, std::get<0>(at));
     }
+    for (const auto& [at, bytes] : disk.type_accounts) {
+      model::AccountRow row;
+      row.ParseFromString(bytes);
+      queue->load_account(std::get<2>(at), std::get<3>(at), row, std::get<1>(at), std::get<0>(at));
+    }
     for (const auto& [key, bytes] : disk.limiters) {
       model::LimiterRow row;
       row.ParseFromString(bytes);
@@ -96,6 +103,7 @@ class QueueBench : public Backlog {
     task.created_ns = now;
     task.weight = weight;
     task.slot = stream.slot;
+    task.type = stream.type;
     if (stream.is_pinned()) {
       disk.pinned[{stream.version, level, key, place.seq}] = task;
     } else {
@@ -119,8 +127,8 @@ class QueueBench : public Backlog {
   }
 
   // One start, committed. Nullopt: nothing may go now.
-  std::optional<Waiting> start(const std::string& version = {}) {
-    const auto picked = queue->pick(now, version);
+  std::optional<Waiting> start(const std::string& version = {}, uint32_t group = 0) {
+    const auto picked = queue->pick(now, version, group);
     if (picked.has_value()) commit(picked->place);
     return picked;
   }
@@ -138,7 +146,10 @@ class QueueBench : public Backlog {
     for (auto& change : queue->take_rows()) {
       switch (change.table) {
         case RowChange::Table::kAccount:
-          if (change.version.empty()) {
+          if (change.group != 0) {
+            put(disk.type_accounts,
+                std::tuple(change.group, change.version, change.level, change.key), change.value);
+          } else if (change.version.empty()) {
             put(disk.accounts, std::pair(change.level, change.key), change.value);
           } else {
             put(disk.version_accounts, std::tuple(change.version, change.level, change.key),
@@ -160,6 +171,11 @@ class QueueBench : public Backlog {
     auto rules = queue->rules();
     change(rules);
     disk.rules = queue->set_rules(std::move(rules), now);
+    write();
+  }
+
+  void set_type_list(uint32_t slot, const std::optional<TypeList>& list) {
+    queue->set_type_list(slot, list.has_value() ? &*list : nullptr);
     write();
   }
 

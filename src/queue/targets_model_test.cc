@@ -20,7 +20,8 @@ namespace {
 using Rules = model::QueueRules;
 
 // Keeps one list of all tasks and looks through it for every question. A target sees, of each key,
-// the tasks that a poll of it could be given now.
+// the tasks that a poll of it could be given now. It is the workers of a version, and of these the
+// ones that are told apart by the types that they take.
 //
 // Whenever the order is switched, an epoch ends. In each target tasks of the oldest epoch that has
 // any go first; with `per_level` that is meant inside each level.
@@ -41,10 +42,19 @@ class SlowQueue {
     uint32_t percent = 0;
   };
 
-  std::string target_of(const Task& task) const {
+  using Target = std::pair<std::string, uint32_t>;  // version, and lists that refuse the type
+
+  std::string version_of(const Task& task) const {
     if (task.stream.is_pinned()) return task.stream.version;
     const uint32_t slot = task.stream.slot == 0 ? 100 : task.stream.slot;
     return slot <= routing_.percent ? routing_.ramping : routing_.current;
+  }
+  Target target_of(const Task& task) const {
+    uint32_t group = 0;
+    for (const auto& [slot, list] : lists_) {
+      if (task.stream.type != TaskType() && !list.contains(task.stream.type)) group |= 1U << slot;
+    }
+    return {version_of(task), group};
   }
 
   void add(uint64_t seq, uint32_t level, int key, float weight, const Stream& stream) {
@@ -58,9 +68,9 @@ class SlowQueue {
     refresh(where, task.key);
     move_on();
   }
-  std::optional<uint64_t> start(const std::string& version) {
+  std::optional<uint64_t> start(const Target& target) {
     for (uint32_t level = 1; level <= kLevels; ++level) {
-      const LaneName where{level, version};
+      const LaneName where{level, target};
       const auto key = next_key(where);
       if (!key.has_value()) continue;
       const uint64_t seq = *head(where, *key);
@@ -86,7 +96,15 @@ class SlowQueue {
   // Those that lose everything go first; then everyone comes, or goes on, by what is first in line.
   void route(const Routing& routing) {
     routing_ = routing;
-    std::set<std::string> targets{""};
+    move_all();
+  }
+  void set_list(uint32_t slot, const std::optional<TypeList>& list) {
+    lists_.erase(slot);
+    if (list.has_value()) lists_.emplace(slot, *list);
+    move_all();
+  }
+  void move_all() {
+    std::set<Target> targets{{"", 0}};
     for (const auto& [where, lane] : lanes_) targets.insert(where.second);
     for (const auto& [seq, task] : tasks_) targets.insert(target_of(task));
     for (uint32_t level = 1; level <= kLevels; ++level) {
@@ -118,11 +136,16 @@ class SlowQueue {
   }
   int64_t waiting_for(const std::string& version) const {
     return std::count_if(tasks_.begin(), tasks_.end(),
-                         [&](const auto& entry) { return target_of(entry.second) == version; });
+                         [&](const auto& entry) { return version_of(entry.second) == version; });
+  }
+  std::vector<Target> targets() const {
+    std::set<Target> targets{{"", 0}};
+    for (const auto& [seq, task] : tasks_) targets.insert(target_of(task));
+    return {targets.begin(), targets.end()};
   }
 
  private:
-  using LaneName = std::pair<uint32_t, std::string>;
+  using LaneName = std::pair<uint32_t, Target>;
   struct Epoch {
     bool is_fair = true;
     bool per_level = false;
@@ -228,6 +251,7 @@ class SlowQueue {
   std::map<int, float> overrides_;
   std::set<int> paused_;
   Routing routing_;
+  std::map<uint32_t, TypeList> lists_;
 };
 
 std::string name_of(int key) { return std::string(1, static_cast<char>('a' + key)); }
@@ -237,6 +261,7 @@ const std::vector<std::string> kVersions{"", "v1", "v2", "v3"};
 struct Mix {
   bool has_orders = false;
   bool has_ramps = true;
+  bool has_types = false;
 };
 
 // What a story may do, to the real queue and the slow one alike.
@@ -255,7 +280,7 @@ class Story {
     if (choice < 17) {
       add(key, weight);
     } else if (choice < 33) {
-      return start(some_version());
+      return start(some_target());
     } else if (choice < 35) {
       remove();
     } else if (choice < 37) {
@@ -264,6 +289,8 @@ class Story {
       slow_.set_weight(key, weight);
     } else if (choice < 39) {
       pause(key, random_.chance(0.3));
+    } else if (mix_.has_types && random_.chance(0.6)) {
+      set_list();
     } else if (choice < 41 || !mix_.has_orders) {
       route();
     } else {
@@ -271,12 +298,14 @@ class Story {
     }
     return true;
   }
-  bool start(const std::string& version) {
-    const auto expected = slow_.start(version);
-    const auto started = bench_->start(version);
+  bool start(const SlowQueue::Target& target) {
+    const auto expected = slow_.start(target);
+    const auto started = bench_->start(target.first, target.second);
     if (!started.has_value()) return !expected.has_value();
+    const auto& stream = started->place.stream;
     const bool is_same = expected == started->place.seq.value() &&
-                         places_.at(*expected).stream.version == started->place.stream.version;
+                         places_.at(*expected).stream.version == stream.version &&
+                         places_.at(*expected).stream.type == stream.type;
     places_.erase(started->place.seq.value());
     return is_same;
   }
@@ -297,7 +326,7 @@ class Story {
     bench_->change_rules([](Rules& rules) { rules.clear_keys(); });
     for (int key = 0; key < 26; ++key) slow_.set_paused(key, false);
     while (!slow_.waiting().empty()) {
-      if (!start(some_version())) return false;
+      if (!start(some_target())) return false;
     }
     return bench_->queue->size() == 0;
   }
@@ -306,11 +335,31 @@ class Story {
 
  private:
   std::string some_version() { return kVersions[random_.below(kVersions.size())]; }
+  SlowQueue::Target some_target() {
+    if (!mix_.has_types) return {some_version(), 0};
+    const auto targets = slow_.targets();
+    return targets[random_.below(targets.size())];
+  }
+  static TaskType type_of(uint64_t number) { return task_type("t" + std::to_string(number)); }
+  void set_list() {
+    std::optional<TypeList> list;
+    if (random_.chance(0.7)) {
+      std::vector<TaskType> types;
+      for (uint64_t type = 0; type < kTypes; ++type) {
+        if (random_.chance(0.6)) types.push_back(type_of(type));
+      }
+      list.emplace(std::move(types));
+    }
+    const auto slot = static_cast<uint32_t>(random_.below(3));
+    bench_->set_type_list(slot, list);
+    slow_.set_list(slot, list);
+  }
   void add(int key, float weight) {
     const auto level = static_cast<uint32_t>(1 + random_.below(random_.chance(0.5) ? 1 : 5));
     Stream stream;
     if (random_.chance(0.4)) stream.version = kVersions[1 + random_.below(3)];
     if (!stream.is_pinned()) stream.slot = static_cast<uint8_t>(random_.below(101));
+    if (mix_.has_types && random_.chance(0.9)) stream.type = type_of(random_.below(kTypes));
     const Place place = bench_->add(name_of(key), weight, level, stream);
     places_[place.seq.value()] = place;
     slow_.add(place.seq.value(), level, key, weight, stream);
@@ -354,6 +403,8 @@ class Story {
     slow_.switch_to(is_fair, how);
   }
 
+  static constexpr uint64_t kTypes = 5;
+
   Random random_;
   Mix mix_;
   uint64_t keys_;
@@ -386,10 +437,16 @@ TEST(TargetsModel, EveryStartIsThatOfTheSlowQueueWhileOrdersChange) {
   for (uint64_t seed = 1; seed <= 100; ++seed) tell(seed, {.has_orders = true});
 }
 
+// Lists of types get a slot, lose it and change places while tasks wait and are out.
+TEST(TargetsModel, EveryStartIsThatOfTheSlowQueueWhileTypesAreToldApart) {
+  for (uint64_t seed = 1; seed <= 100; ++seed) tell(seed, {.has_types = true});
+  for (uint64_t seed = 1; seed <= 100; ++seed) tell(seed, {.has_orders = true, .has_types = true});
+}
+
 // A restart after every single write is nothing that anybody could tell from the order.
 TEST(TargetsModel, ARestartAfterAnyWriteChangesNothing) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
-    Story story(seed, {.has_orders = seed % 2 == 0});
+    Story story(seed, {.has_orders = seed % 2 == 0, .has_types = seed % 3 == 0});
     for (int step = 0; step < 300; ++step) {
       ASSERT_TRUE(story.step()) << "seed " << seed << " step " << step;
       story.reopen();

@@ -8,6 +8,7 @@
 #include "base/strong.h"
 #include "base/time.h"
 #include "queue/priority.h"
+#include "queue/task_type.h"
 
 namespace fairlead::queue {
 
@@ -15,10 +16,11 @@ namespace fairlead::queue {
 inline constexpr uint32_t kSlots = 100;
 
 // Whom a task is for: the workers of one version, to which it is pinned, or whoever the queue's
-// routing says at the moment when it goes out.
+// routing says at the moment when it goes out; and of these, those that take its type.
 struct Stream {
   std::string version;  // empty: the default stream
   uint8_t slot = 0;     // of its workflow in a ramp, 1 to kSlots; 0: not known, the last to move
+  TaskType type = {};
   bool is_pinned() const { return !version.empty(); }
   friend auto operator<=>(const Stream&, const Stream&) = default;
 };
@@ -30,13 +32,14 @@ struct Task {
   uint64_t stamp = 0;
   TimeNs created_ns = 0;
   float weight = 0;  // as its sender asked; 0: nothing said
+  TaskType type;
   ShardId shard;
   uint8_t slot = 0;  // of a row that was just read; the place has it otherwise
   bool is_pinned = false;
 };
 
 // Where a task stands: its line (level, fairness key and version) and its number; also the tail of
-// its row's key, in which the slot has no part. Numbers are given out once and never again.
+// its row's key, in which slot and type have no part. Numbers are given out once and never again.
 struct Place {
   uint32_t level = kDefaultLevel;
   std::string key;

@@ -22,6 +22,7 @@ TaskQueue::TaskQueue(Backlog* backlog, Settings settings)
       debts_(ByArrival{this}) {
   epochs_.push_back({asked_order()});
   targets_.push_back(std::make_unique<Target>());
+  named_targets_[0][""] = 0;
   add_levels(settings_.levels);
 }
 
@@ -217,6 +218,7 @@ void TaskQueue::add(const Place& place, const Task& task, TimeNs now) {
   at(lane).added.count(now);
   Numbered numbered{place.seq, task};
   numbered.task.is_pinned = place.stream.is_pinned();
+  numbered.task.type = place.stream.type;
   auto& line = at(lane).lines[member];
   keep(lane, line, numbered);
   if (line.head != 0 && line.head < seq) return;
@@ -300,8 +302,8 @@ void TaskQueue::fetch_ahead(const Lane& owner, const Slab<Key>& keys) {
       [&](Member soon) { owner.lines.fetch(soon); });
 }
 
-std::optional<Waiting> TaskQueue::pick(TimeNs now, std::string_view version) {
-  const uint32_t target = find_target(version);
+std::optional<Waiting> TaskQueue::pick(TimeNs now, std::string_view version, uint32_t group) {
+  const uint32_t target = find_target(version, group);
   if (target == kNone || !may_start(now)) return std::nullopt;
   const Turn turn = take_turn(target);
   if (turn.level == 0) return std::nullopt;
@@ -334,7 +336,7 @@ std::optional<Waiting> TaskQueue::pick_from(const Turn& turn, TimeNs now) {
       owner.domain.undo(member);
       continue;
     }
-    Picked picked{lane, member, lane, head.task};
+    Picked picked{lane, member, targets_[turn.target]->version, head.task};
     picked.turn = turn;
     ++line.picks;
     take_tokens(key, weight_of(keys_[key], head.task.weight), now, &picked);
@@ -344,6 +346,7 @@ std::optional<Waiting> TaskQueue::pick_from(const Turn& turn, TimeNs now) {
     picked_.emplace(head.seq.value(), picked);
     fetch_ahead(owner, keys_);
     Waiting waiting{{turn.level, keys_[key].name, head.seq}, head.task, size_};
+    waiting.place.stream.type = head.task.type;
     if (head.task.is_pinned) waiting.place.stream.version = targets_[turn.target]->version;
     return waiting;
   }
@@ -375,20 +378,21 @@ void TaskQueue::put_back(const Place& place, TimeNs now) {
   const uint32_t key = at(picked.lane).lines[picked.line].key;
   // The routing may have changed meanwhile: then it comes back to another line than it was taken
   // from.
-  const Member member = get_line(picked.home, key);
-  auto& line = at(picked.home).lines[member];
+  const LaneId home = lane_of(place.level, get_target(picked.home, group_of(picked.task.type)));
+  const Member member = get_line(home, key);
+  auto& line = at(home).lines[member];
   --at(picked.lane).lines[picked.line].picks;
   if (line.beyond == 0) line.loaded_to = std::max(line.loaded_to, seq);
   const Numbered task{place.seq, picked.task};
-  keep(picked.home, line, task);
+  keep(home, line, task);
   give_back(picked, now);
   if (line.head == 0 || line.head > seq) {
-    set_head(picked.home, line, &task);
-    refresh(picked.home, member);
+    set_head(home, line, &task);
+    refresh(home, member);
   }
   keep_bound(line);
-  if (picked.home == picked.lane) return;
-  ++epoch_of(seq).count(picked.home);
+  if (home == picked.lane) return;
+  ++epoch_of(seq).count(home);
   leave_epoch(picked.lane, seq);
 }
 
@@ -482,8 +486,9 @@ Place TaskQueue::claim(uint32_t level, const std::string& name, float weight, Ti
   const LaneId lane = get_lane(level, stream);
   const Member member = get_line(lane, key);
   auto& owner = at(lane);
-  Picked picked{lane, member, lane, {}};
+  Picked picked{lane, member, targets_[target_in(lane)]->version, {}};
   picked.task.is_pinned = stream.is_pinned();
+  picked.task.type = stream.type;
   picked.is_charged = owner.domain.members() > 0;
   owner.added.count(now);
   take_tokens(key, weight_of(keys_[key], weight), now, &picked);
@@ -523,11 +528,26 @@ bool TaskQueue::is_idle() const {
 uint32_t TaskQueue::next_level(TimeNs now, std::string_view version) {
   const bool may = may_start(now);
   const uint32_t target = find_target(version);
-  if (!may || target == kNone) return kLevelsMax + 1;
+  return may && target != kNone ? next_level_of(target) : kLevelsMax + 1;
+}
+
+uint32_t TaskQueue::next_level_of(uint32_t target) const {
   for (uint32_t level = 1; level <= levels(); ++level) {
     if (at(lane_of(level, target)).domain.actives() > 0) return level;
   }
   return kLevelsMax + 1;
+}
+
+void TaskQueue::find_sources(TimeNs now, std::string_view version, uint32_t slots,
+                             std::vector<Source>* sources) {
+  if (!may_start(now)) return;
+  for (const auto& [group, targets] : named_targets_) {
+    if ((group & slots) != 0) continue;
+    const uint32_t target = find_target(version, group);
+    if (target == kNone) continue;
+    const uint32_t level = next_level_of(target);
+    if (level <= kLevelsMax) sources->push_back({std::string(version), group, level});
+  }
 }
 
 }  // namespace fairlead::queue

@@ -53,7 +53,16 @@ struct RowChange {
   uint32_t level = 0;
   std::string key;
   std::optional<std::string> value;
-  std::string version = {};  // of an account: the target's; empty: workers without a version
+  // Of an account: the target's.
+  std::string version = {};  // empty: workers without one
+  uint32_t group = 0;
+};
+
+// Some of a queue's targets have something that may go now.
+struct Source {
+  std::string version;  // of its workers; empty: those without one
+  uint32_t group = 0;   // of types; 0: nobody refuses them
+  uint32_t level = 0;   // the most urgent one
 };
 
 // The waiting tasks of one queue, and whose turn it is.
@@ -67,6 +76,12 @@ struct RowChange {
 // those without one, has levels and lines of its own: what a poll of it could be given, wherever it
 // was meant for when it came. Targets never wait for each other; what limits a key or the whole
 // queue is common to all of them. Rows know nothing of the routing, only of the stream.
+//
+// Workers may take some types only. As long as nobody is offered what it does not take, nothing
+// comes of that. A list of types that once was met by another type has a slot, and types are told
+// apart by which of these lists refuse them: a group is a bit for each such slot. Types of another
+// group than 0 are a target of their own, beside that of the same version; so a worker that has a
+// slot takes from some targets and not from others, and never meets what it does not take.
 //
 // Levels are strict, unless a share of each one's turns is left to those below it: then every level
 // with something to do gives that part of its turns, evenly spread, to the next one that has, which
@@ -88,7 +103,7 @@ class TaskQueue {
                  const std::string& version = {});
   // Accounts before tasks or after them; both ways are the same.
   void load_account(uint32_t level, const std::string& key, const model::AccountRow& row,
-                    const std::string& version = {});
+                    const std::string& version = {}, uint32_t group = 0);
   void load_limiter(const std::string& key, const model::LimiterRow& row);
   void load_lease(const std::string& key);
   void loaded(TimeNs now);
@@ -104,8 +119,8 @@ class TaskQueue {
   // Its row is gone, though no worker has it.
   void remove(const Place& place, TimeNs now);
 
-  // For a worker of a version, or one without.
-  std::optional<Waiting> pick(TimeNs now, std::string_view version = {});
+  // For a worker of a version, or one without; of types of this group.
+  std::optional<Waiting> pick(TimeNs now, std::string_view version = {}, uint32_t group = 0);
   void started(const Place& place, TimeNs now);
   void put_back(const Place& place, TimeNs now);
   bool is_picked(const Place& place) const { return picked_.contains(place.seq.value()); }
@@ -127,6 +142,17 @@ class TaskQueue {
               const Stream& stream = {});
   // The version whose workers a task of this stream goes to now; empty: those without one.
   const std::string& target_of(const Stream& stream) const;
+
+  // Lists of types that have a slot: they are told apart from now on, or no longer. What waits goes
+  // to where it belongs then. The rules remember it; see `set_rules`.
+  static constexpr uint32_t kTypeListsMax = 16;
+  void set_type_list(uint32_t slot, const TypeList* list);
+  std::optional<uint32_t> slot_of(const TypeList& list) const;
+  // The lists with a slot that refuse this type.
+  uint32_t group_of(TaskType type) const;
+  // The slots in use, as bits.
+  uint32_t type_slots() const;
+  const absl::btree_map<uint32_t, TypeList>& type_lists() const { return type_lists_; }
   // Whether a task of this key that does not wait here may go to a worker: neither the queue nor
   // the key is paused or at its cap.
   bool may_run(const std::string& key) const;
@@ -161,6 +187,9 @@ class TaskQueue {
   // The most urgent level with a task that may go now to a worker of this version; kLevelsMax + 1
   // if there is none.
   uint32_t next_level(TimeNs now, std::string_view version = {});
+  // The groups of types with such a task, but for those that one of the lists in `slots` refuses.
+  void find_sources(TimeNs now, std::string_view version, uint32_t slots,
+                    std::vector<Source>* sources);
 
   int64_t size() const { return size_; }
   int64_t running() const { return running_; }
@@ -240,6 +269,7 @@ class TaskQueue {
   };
   struct Target {
     std::string version;                       // empty: workers without one
+    uint32_t group = 0;                        // of types
     std::vector<std::unique_ptr<Lane>> lanes;  // by level
   };
   // Where the default stream goes.
@@ -323,7 +353,7 @@ class TaskQueue {
   struct Picked {
     LaneId lane = 0;  // where it was charged
     Member line = 0;
-    LaneId home = 0;  // where it goes if it comes back
+    std::string home;  // the version whose workers it is for if it comes back
     Task task;
     double limit = 0;  // of the whole queue, when it was picked; 0: none
     int64_t cost = 0;  // on the key clock
@@ -352,9 +382,10 @@ class TaskQueue {
   void for_each_lane(Visit visit) const;
 
   // Targets.
-  uint32_t find_target(std::string_view version) const;
-  uint32_t get_target(const std::string& version);
+  uint32_t find_target(std::string_view version, uint32_t group = 0) const;
+  uint32_t get_target(const std::string& version, uint32_t group = 0);
   bool is_in_use(uint32_t target) const;
+  uint32_t next_level_of(uint32_t target) const;
   // Where a task goes; its lane is made if there is none.
   LaneId get_lane(uint32_t level, const Stream& stream);
   // kNone if nobody has ever been there.
@@ -363,8 +394,14 @@ class TaskQueue {
   void change_routes();
   bool moves_whole(const Routes& before) const;
   void move_line(LaneId from, Member member, LaneId to);
-  void recount(uint32_t level, uint32_t key, const std::vector<uint32_t>& targets);
-  void recount_all(const std::vector<uint32_t>& targets);
+  // Versions of which every target is concerned.
+  using Versions = absl::btree_set<std::string>;
+  std::vector<uint32_t> targets_of(const Versions& versions) const;
+  void recount(uint32_t level, uint32_t key, const Versions& versions,
+               const std::vector<uint32_t>& targets);
+  bool regroup(uint32_t level, uint32_t key, const std::vector<uint32_t>& targets);
+  void recount_all(const Versions& versions, bool only_types);
+  void send_home();
   struct Page {
     std::vector<Numbered> rows;
     uint64_t to = 0;  // these are all up to here
@@ -450,8 +487,10 @@ class TaskQueue {
   bool state_changed_ = false;
 
   std::vector<std::unique_ptr<Target>> targets_;  // the first: workers without a version
-  std::map<std::string, uint32_t, std::less<>> versions_;
+  // By group and version.
+  absl::btree_map<uint32_t, std::map<std::string, uint32_t, std::less<>>> named_targets_;
   Routes routes_;
+  absl::btree_map<uint32_t, TypeList> type_lists_;  // by slot
   bool is_loaded_ = false;
   Slab<Key> keys_;
   absl::flat_hash_set<uint32_t, KeyHash, KeyEqual> names_;

@@ -233,6 +233,7 @@ const model::QueueRules& TaskQueue::set_rules(model::QueueRules rules, TimeNs no
   const auto before = rules_;
   save_epochs();
   *rules.mutable_epochs() = rules_.epochs();
+  *rules.mutable_type_lists() = rules_.type_lists();
   // "From now on": only the queue knows which number that is.
   for (auto& [key, rule] : *rules.mutable_keys()) {
     if (rule.drain_below() == std::numeric_limits<uint64_t>::max()) {

@@ -225,13 +225,13 @@ void TaskQueue::load_state(const model::QueueState& state) {
   };
   load(0, state.toggles(), state.owes());
   for (const auto& one : state.targets())
-    load(get_target(one.version()), one.toggles(), one.owes());
+    load(get_target(one.version(), one.group()), one.toggles(), one.owes());
 }
 
 void TaskQueue::load_task(uint32_t level, const std::string& name, const Numbered& row,
                           const std::string& version) {
   const uint32_t key = get_key(name);
-  const LaneId lane = get_lane(level, {version, row.task.slot});
+  const LaneId lane = get_lane(level, {version, row.task.slot, row.task.type});
   Numbered task = row;
   task.task.is_pinned = !version.empty();
   auto& owner = at(lane);
@@ -246,9 +246,9 @@ void TaskQueue::load_task(uint32_t level, const std::string& name, const Numbere
 }
 
 void TaskQueue::load_account(uint32_t level, const std::string& name, const model::AccountRow& row,
-                             const std::string& version) {
+                             const std::string& version, uint32_t group) {
   if (level > levels()) add_levels(level);
-  loading_.emplace_back(lane_of(level, get_target(version)), get_key(name),
+  loading_.emplace_back(lane_of(level, get_target(version, group)), get_key(name),
                         Domain::Saved{row.start(), row.weight(), row.fresh()});
 }
 
@@ -322,6 +322,7 @@ std::string TaskQueue::state_row() const {
     } else if (toggles != 0 || owes) {
       auto* row = state.add_targets();
       row->set_version(target->version);
+      row->set_group(target->group);
       put(row);
     }
   }
@@ -337,8 +338,9 @@ std::vector<RowChange> TaskQueue::take_rows() {
     std::vector<Member> left;
     const auto write = [&](Member member, const std::optional<Domain::Saved>& saved) {
       RowChange change{RowChange::Table::kAccount, level_of(lane),
-                       keys_[owner.lines[member].key].name, std::nullopt,
-                       targets_[target_in(lane)]->version};
+                       keys_[owner.lines[member].key].name, std::nullopt};
+      change.version = targets_[target_in(lane)]->version;
+      change.group = targets_[target_in(lane)]->group;
       if (saved.has_value()) {
         model::AccountRow row;
         row.set_start(saved->start);

@@ -42,10 +42,12 @@ void TaskQueue::add_levels(uint32_t levels) {
   }
 }
 
-uint32_t TaskQueue::find_target(std::string_view version) const {
-  if (version.empty()) return 0;
-  const auto found = versions_.find(version);
-  return found == versions_.end() ? kNone : found->second;
+uint32_t TaskQueue::find_target(std::string_view version, uint32_t group) const {
+  if (version.empty() && group == 0) return 0;
+  const auto of_group = named_targets_.find(group);
+  if (of_group == named_targets_.end()) return kNone;
+  const auto found = of_group->second.find(version);
+  return found == of_group->second.end() ? kNone : found->second;
 }
 
 std::vector<std::string> TaskQueue::waiting_versions() const {
@@ -56,23 +58,27 @@ std::vector<std::string> TaskQueue::waiting_versions() const {
         std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) { return lane->waiting > 0; });
     if (waits) versions.push_back(targets_[target]->version);
   }
+  std::sort(versions.begin(), versions.end());
+  versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
   return versions;
 }
 
 bool TaskQueue::is_in_use(uint32_t target) const {
   if (target == 0 || target == routes_.current || target == routes_.ramping) return true;
   const auto& version = targets_[target]->version;
-  if (version == rules_.routing().current() || version == rules_.routing().ramping()) return true;
+  const bool is_named =
+      version == rules_.routing().current() || version == rules_.routing().ramping();
+  if (is_named && targets_[target]->group == 0) return true;
   const auto& lanes = targets_[target]->lanes;
   return std::any_of(lanes.begin(), lanes.end(), [](const auto& lane) {
     return lane->lines.used() > 0 || lane->domain.has_unsaved();
   });
 }
 
-// Versions come and go for as long as a queue lives: the place of one that nothing is left of is
-// taken by the next.
-uint32_t TaskQueue::get_target(const std::string& version) {
-  if (const uint32_t known = find_target(version); known != kNone) return known;
+// Versions and groups come and go for as long as a queue lives: the place of one that nothing is
+// left of is taken by the next.
+uint32_t TaskQueue::get_target(const std::string& version, uint32_t group) {
+  if (const uint32_t known = find_target(version, group); known != kNone) return known;
   auto target = static_cast<uint32_t>(targets_.size());
   // Not before everything is loaded: until then a version may have no more than an account.
   if (is_loaded_) {
@@ -81,24 +87,29 @@ uint32_t TaskQueue::get_target(const std::string& version) {
   if (target == targets_.size()) {
     targets_.push_back(std::make_unique<Target>());
   } else {
-    versions_.erase(targets_[target]->version);
+    const auto of_group = named_targets_.find(targets_[target]->group);
+    of_group->second.erase(targets_[target]->version);
+    if (of_group->second.empty()) named_targets_.erase(of_group);
     *targets_[target] = Target();
     for (auto& epoch : epochs_) {
       if (target < epoch.tasks.size()) epoch.tasks[target] = {};
     }
   }
   targets_[target]->version = version;
-  versions_[version] = target;
+  targets_[target]->group = group;
+  named_targets_[group][version] = target;
   add_levels(levels());
   return target;
 }
 
 uint32_t TaskQueue::route(const Stream& stream) const {
-  return stream.is_pinned() ? find_target(stream.version) : routes_.of_slot(stream.slot);
+  const uint32_t group = group_of(stream.type);
+  if (!stream.is_pinned() && group == 0) return routes_.of_slot(stream.slot);
+  return find_target(target_of(stream), group);
 }
 
 const std::string& TaskQueue::target_of(const Stream& stream) const {
-  return stream.is_pinned() ? stream.version : targets_[route(stream)]->version;
+  return stream.is_pinned() ? stream.version : targets_[routes_.of_slot(stream.slot)]->version;
 }
 
 TaskQueue::LaneId TaskQueue::find_lane(uint32_t level, const Stream& stream) const {
@@ -108,17 +119,62 @@ TaskQueue::LaneId TaskQueue::find_lane(uint32_t level, const Stream& stream) con
 
 TaskQueue::LaneId TaskQueue::get_lane(uint32_t level, const Stream& stream) {
   if (level > levels()) add_levels(level);
-  return lane_of(level, stream.is_pinned() ? get_target(stream.version) : route(stream));
+  uint32_t target = route(stream);
+  if (target == kNone) {
+    target = get_target(std::string(target_of(stream)), group_of(stream.type));
+  }
+  return lane_of(level, target);
+}
+
+// --- Types --------------------------------------------------------------------------------------
+
+uint32_t TaskQueue::group_of(TaskType type) const {
+  uint32_t group = 0;
+  if (type == TaskType()) return group;
+  for (const auto& [slot, list] : type_lists_) {
+    if (!list.contains(type)) group |= 1U << slot;
+  }
+  return group;
+}
+
+std::optional<uint32_t> TaskQueue::slot_of(const TypeList& list) const {
+  for (const auto& [slot, known] : type_lists_) {
+    if (known == list) return slot;
+  }
+  return std::nullopt;
+}
+
+uint32_t TaskQueue::type_slots() const {
+  uint32_t slots = 0;
+  for (const auto& [slot, list] : type_lists_) slots |= 1U << slot;
+  return slots;
+}
+
+void TaskQueue::set_type_list(uint32_t slot, const TypeList* list) {
+  FL_ASSERT(slot < kTypeListsMax, "a group has a bit for each slot");
+  auto lists = type_lists_;
+  lists.erase(slot);
+  if (list != nullptr) lists.emplace(slot, *list);
+  rules_.clear_type_lists();
+  for (const auto& [number, types] : lists) {
+    auto* row = rules_.add_type_lists();
+    row->set_slot(number);
+    for (const TaskType type : types) row->add_types(type.value());
+  }
+  rules_changed_ = true;
+  change_routes();
 }
 
 // --- Routing ------------------------------------------------------------------------------------
 
 // Rows of the default stream, as far as the routing gives them to this target, and rows that are
-// pinned to it. What is read of one stream beyond the end of the other's page is read again later.
+// pinned to its version; of both those whose types are its own. What is read of one stream beyond
+// the end of the other's page is read again later.
 TaskQueue::Page TaskQueue::read_line(LaneId lane, const std::string& key, TaskSeq from,
                                      size_t max) const {
   const uint32_t level = level_of(lane);
-  const uint32_t target = target_in(lane);
+  const auto& target = *targets_[target_in(lane)];
+  const uint32_t base = find_target(target.version);
   constexpr uint64_t kEnd = std::numeric_limits<uint64_t>::max();
   Page page;
   page.to = kEnd;
@@ -126,22 +182,26 @@ TaskQueue::Page TaskQueue::read_line(LaneId lane, const std::string& key, TaskSe
     if (rows.size() == max) page.to = std::min(page.to, rows.back().seq.value());
   };
   const auto only = routes_.only();
-  if (only.value_or(target) == target) {
+  if (base != kNone && only.value_or(base) == base) {
     page.rows = backlog_->read({}, level, key, from, max);
     limit_to(page.rows);
     if (!only.has_value()) {
       std::erase_if(page.rows,
-                    [&](const Numbered& row) { return routes_.of_slot(row.task.slot) != target; });
+                    [&](const Numbered& row) { return routes_.of_slot(row.task.slot) != base; });
     }
   }
-  if (target != 0) {
-    auto pinned = backlog_->read(targets_[target]->version, level, key, from, max);
+  if (!target.version.empty()) {
+    auto pinned = backlog_->read(target.version, level, key, from, max);
     limit_to(pinned);
     for (auto& row : pinned) row.task.is_pinned = true;
     const auto middle = page.rows.insert(page.rows.end(), pinned.begin(), pinned.end());
     std::inplace_merge(page.rows.begin(), middle, page.rows.end(),
                        [](const Numbered& a, const Numbered& b) { return a.seq < b.seq; });
     std::erase_if(page.rows, [&](const Numbered& row) { return row.seq.value() > page.to; });
+  }
+  if (!type_lists_.empty()) {
+    std::erase_if(page.rows,
+                  [&](const Numbered& row) { return group_of(row.task.type) != target.group; });
   }
   page.is_last = page.to == kEnd;
   return page;
@@ -151,6 +211,7 @@ TaskQueue::Page TaskQueue::read_line(LaneId lane, const std::string& key, TaskSe
 // pinned: they move as they are, however long they are.
 bool TaskQueue::moves_whole(const Routes& before) const {
   if (epochs_.size() > 1 || !before.only().has_value() || !routes_.only().has_value()) return false;
+  if (!type_lists_.empty()) return false;
   const auto& lanes = targets_[*before.only()]->lanes;
   return std::all_of(lanes.begin(), lanes.end(),
                      [](const auto& lane) { return lane->pinned == 0; });
@@ -186,12 +247,62 @@ void TaskQueue::move_line(LaneId from, Member member, LaneId to) {
   epochs_[0].count(to) += count;
 }
 
-// Finds out from the rows what waits for a key in these targets.
+std::vector<uint32_t> TaskQueue::targets_of(const Versions& versions) const {
+  std::vector<uint32_t> targets;
+  for (uint32_t target = 0; target < targets_.size(); ++target) {
+    if (versions.contains(targets_[target]->version)) targets.push_back(target);
+  }
+  return targets;
+}
+
+// Only types are told apart anew, and all that waits for the key in these targets is in memory: no
+// row has to be read. False: that is not so.
+bool TaskQueue::regroup(uint32_t level, uint32_t key, const std::vector<uint32_t>& targets) {
+  std::vector<LaneId> lanes;
+  size_t total = 0;
+  for (const uint32_t target : targets) {
+    const LaneId lane = lane_of(level, target);
+    const Member member = keys_[key].lines.find(lane);
+    if (member == kNone) continue;
+    const auto& line = at(lane).lines[member];
+    if (line.beyond > 0) return false;
+    total += line.window.size();
+    lanes.push_back(lane);
+  }
+  if (total > Window::kTasksMax) return false;
+  std::vector<std::pair<LaneId, Numbered>> tasks;
+  for (const LaneId lane : lanes) {
+    auto& line = at(lane).lines[keys_[key].lines.find(lane)];
+    const std::string version = targets_[target_in(lane)]->version;
+    for (; !line.window.empty(); line.window.pop_front()) {
+      const Numbered task = line.window.front();
+      const LaneId to = lane_of(level, get_target(version, group_of(task.task.type)));
+      get_line(to, key);  // so that its place is not taken by the next
+      tasks.emplace_back(to, task);
+    }
+    set_head(lane, line, nullptr);
+  }
+  std::sort(tasks.begin(), tasks.end(),
+            [](const auto& a, const auto& b) { return a.second.seq < b.second.seq; });
+  for (const auto& [lane, task] : tasks) {
+    auto& line = at(lane).lines[get_line(lane, key)];
+    if (line.head == 0) set_head(lane, line, &task);
+    line.window.push_back(task);
+    line.loaded_to = next_seq_ - 1;
+    ++epoch_of(task.seq.value()).count(lane);
+    ++at(lane).waiting;
+    if (task.task.is_pinned) ++at(lane).pinned;
+  }
+  return true;
+}
+
+// Finds out from the rows what waits for a key in the targets of these versions.
 //
 // A row may be gone whose end has not been told yet, and nobody knows which: then each line is
 // taken to be longer than it is, until it is read to its end. The other way round its last tasks
 // would be forgotten.
-void TaskQueue::recount(uint32_t level, uint32_t key, const std::vector<uint32_t>& targets) {
+void TaskQueue::recount(uint32_t level, uint32_t key, const Versions& versions,
+                        const std::vector<uint32_t>& targets) {
   int64_t was = 0;
   for (const uint32_t target : targets) {
     const LaneId lane = lane_of(level, target);
@@ -204,41 +315,50 @@ void TaskQueue::recount(uint32_t level, uint32_t key, const std::vector<uint32_t
     set_beyond(line, 0);
     set_head(lane, line, nullptr);
   }
-  int64_t found = 0;
-  std::vector<std::pair<LaneId, uint32_t>> counts;
-  for (const uint32_t target : targets) {
-    const LaneId lane = lane_of(level, target);
-    uint32_t count = 0;
+  struct Counted {
+    uint32_t tasks = 0;
     Numbered head;
-    Page page;
-    for (TaskSeq from(1); !page.is_last; from = TaskSeq(page.to + 1)) {
-      page = read_line(lane, keys_[key].name, from, kPage);
-      for (const auto& row : page.rows) {
+  };
+  absl::btree_map<LaneId, Counted> counts;
+  int64_t found = 0;
+  const auto count = [&](const std::string& version) {
+    std::vector<Numbered> rows;
+    TaskSeq from(1);
+    do {
+      rows = backlog_->read(version, level, keys_[key].name, from, kPage);
+      for (const auto& row : rows) {
         const uint64_t seq = row.seq.value();
         if (reserved_.contains(seq) || picked_.contains(seq)) continue;
-        if (count++ == 0) head = row;
+        const LaneId lane = get_lane(level, {version, row.task.slot, row.task.type});
+        get_line(lane, key);  // so that its place is not taken by the next
+        auto& counted = counts[lane];
+        if (counted.tasks++ == 0 || row.seq < counted.head.seq) counted.head = row;
+        ++found;
         ++epoch_of(seq).count(lane);
-        if (row.task.is_pinned) ++at(lane).pinned;
+        if (!version.empty()) ++at(lane).pinned;
       }
-    }
-    if (count == 0) continue;
-    auto& line = at(lane).lines[get_line(lane, key)];
-    set_head(lane, line, &head);
-    line.loaded_to = line.head - 1;
-    found += count;
-    counts.emplace_back(lane, count);
+      if (!rows.empty()) from = rows.back().seq.next();
+    } while (rows.size() == kPage);
+  };
+  count({});
+  for (const auto& version : versions) {
+    if (!version.empty()) count(version);
   }
   const auto untold = static_cast<uint32_t>(std::max<int64_t>(was - found, 0));
   size_ -= was;
-  for (const auto& [lane, count] : counts) {
-    set_beyond(at(lane).lines[keys_[key].lines.find(lane)], count + untold);
-    at(lane).waiting += count + untold;
-    size_ += count + untold;
+  for (const auto& [lane, counted] : counts) {
+    auto& line = at(lane).lines[get_line(lane, key)];
+    set_head(lane, line, &counted.head);
+    line.loaded_to = line.head - 1;
+    set_beyond(line, counted.tasks + untold);
+    at(lane).waiting += counted.tasks + untold;
+    size_ += counted.tasks + untold;
   }
 }
 
-// The rules say where the default stream goes. What waits goes there now: whoever comes to a target
-// that way joins it like anybody else who begins to wait, and what it has had elsewhere it has had.
+// The rules say where the default stream goes, and which types are told apart. What waits goes
+// there now: whoever comes to a target that way joins it like anybody else who begins to wait, and
+// what it has had elsewhere it has had.
 void TaskQueue::change_routes() {
   const auto& asked = rules_.routing();
   Routes next;
@@ -246,15 +366,26 @@ void TaskQueue::change_routes() {
   next.percent = std::min(asked.percent(), kSlots);
   next.ramping = next.percent == 0 ? next.current : get_target(asked.ramping());
   const Routes before = std::exchange(routes_, next);
-  if (next == before || (next.only().has_value() && next.only() == before.only())) return;
-
-  auto concerned = before.targets();
-  for (const uint32_t target : next.targets()) {
-    if (std::find(concerned.begin(), concerned.end(), target) == concerned.end()) {
-      concerned.push_back(target);
-    }
+  absl::btree_map<uint32_t, TypeList> lists;
+  for (const auto& row : rules_.type_lists()) {
+    std::vector<TaskType> types;
+    for (const uint64_t type : row.types()) types.emplace_back(type);
+    if (row.slot() < kTypeListsMax) lists.emplace(row.slot(), TypeList(std::move(types)));
   }
-  if (moves_whole(before)) {
+  const bool has_new_lists = lists != type_lists_;
+  type_lists_ = std::move(lists);
+  const bool is_same_stream =
+      next == before || (next.only().has_value() && next.only() == before.only());
+  if (is_same_stream && !has_new_lists) return;
+
+  Versions concerned;
+  for (const auto& routes : {before, next}) {
+    for (const uint32_t target : routes.targets()) concerned.insert(targets_[target]->version);
+  }
+  if (has_new_lists) {
+    for (const auto& target : targets_) concerned.insert(target->version);
+  }
+  if (!has_new_lists && moves_whole(before)) {
     for (uint32_t level = 1; level <= levels(); ++level) {
       const LaneId from = lane_of(level, *before.only());
       for (Member member = 0; member < at(from).lines.size(); ++member) {
@@ -264,23 +395,11 @@ void TaskQueue::change_routes() {
       }
     }
   } else {
-    recount_all(concerned);
+    recount_all(concerned, is_same_stream);
   }
-  // Those that are out for a start come back to where they belong now.
-  for (auto& [seq, picked] : picked_) {
-    if (picked.task.is_pinned) continue;
-    const uint32_t level = level_of(picked.lane);
-    uint32_t target = next.only().value_or(next.current);
-    if (!next.only().has_value()) {
-      const auto& name = keys_[at(picked.lane).lines[picked.line].key].name;
-      const auto rows = backlog_->read({}, level, name, TaskSeq(seq), 1);
-      const bool is_there = !rows.empty() && rows.front().seq.value() == seq;
-      target = next.of_slot(is_there ? rows.front().task.slot : 0);
-    }
-    picked.home = lane_of(level, target);
-  }
+  send_home();
   for (uint32_t level = 1; level <= levels(); ++level) {
-    for (const uint32_t target : concerned) {
+    for (const uint32_t target : targets_of(concerned)) {
       const LaneId lane = lane_of(level, target);
       refresh_all(lane);
       for (Member member = 0; member < at(lane).lines.size(); ++member) retire(lane, member);
@@ -289,10 +408,26 @@ void TaskQueue::change_routes() {
   if (epochs_.size() > 1) find_current_epochs();
 }
 
-void TaskQueue::recount_all(const std::vector<uint32_t>& targets) {
+// Those that are out for a start come back to where they belong now.
+void TaskQueue::send_home() {
+  for (auto& [seq, picked] : picked_) {
+    if (picked.task.is_pinned) continue;
+    uint8_t slot = 0;
+    if (!routes_.only().has_value()) {
+      const auto& name = keys_[at(picked.lane).lines[picked.line].key].name;
+      const auto rows = backlog_->read({}, level_of(picked.lane), name, TaskSeq(seq), 1);
+      const bool is_there = !rows.empty() && rows.front().seq.value() == seq;
+      if (is_there) slot = rows.front().task.slot;
+    }
+    picked.home = target_of({{}, slot});
+  }
+}
+
+void TaskQueue::recount_all(const Versions& versions, bool only_types) {
   const auto is_concerned = [&](LaneId lane) {
-    return std::find(targets.begin(), targets.end(), target_in(lane)) != targets.end();
+    return versions.contains(targets_[target_in(lane)]->version);
   };
+  const auto targets = targets_of(versions);
   for (const uint32_t target : targets) {
     for (auto& epoch : epochs_) {
       if (target < epoch.tasks.size()) epoch.tasks[target] = {};
@@ -308,7 +443,10 @@ void TaskQueue::recount_all(const std::vector<uint32_t>& targets) {
       const uint32_t level = level_of(entry.lane);
       if (is_concerned(entry.lane) && (own.empty() || own.back() != level)) own.push_back(level);
     }
-    for (const uint32_t level : own) recount(level, key, targets);
+    for (const uint32_t level : own) {
+      if (only_types && regroup(level, key, targets)) continue;
+      recount(level, key, versions, targets);
+    }
   }
 }
 

@@ -25,24 +25,33 @@ LevelView TaskQueue::level_view(uint32_t level, TimeNs now) {
 std::vector<TargetView> TaskQueue::target_views() const {
   std::vector<TargetView> views;
   for (uint32_t target = 0; target < targets_.size(); ++target) {
-    TargetView view;
-    view.version = targets_[target]->version;
+    const auto& version = targets_[target]->version;
+    auto found = std::find_if(views.begin(), views.end(),
+                              [&](const TargetView& view) { return view.version == version; });
+    if (found == views.end()) {
+      found = views.emplace(views.end());
+      found->version = version;
+      found->waiting_by_level.resize(levels());
+    }
+    auto& view = *found;
     if (routes_.only().has_value()) {
-      view.percent = *routes_.only() == target ? kSlots : 0;
+      if (*routes_.only() == target) view.percent = kSlots;
     } else if (target == routes_.current) {
       view.percent = kSlots - routes_.percent;
     } else if (target == routes_.ramping) {
       view.percent = routes_.percent;
     }
-    for (const auto& lane : targets_[target]->lanes) {
-      view.waiting += lane->waiting;
-      view.waiting_by_level.push_back(lane->waiting);
-      if (lane->heads.empty()) continue;
-      const TimeNs oldest = lane->heads.begin()->first * kSecond;
+    const auto& lanes = targets_[target]->lanes;
+    for (size_t i = 0; i < lanes.size(); ++i) {
+      view.waiting += lanes[i]->waiting;
+      view.waiting_by_level[i] += lanes[i]->waiting;
+      if (lanes[i]->heads.empty()) continue;
+      const TimeNs oldest = lanes[i]->heads.begin()->first * kSecond;
       if (view.oldest_ns == 0 || oldest < view.oldest_ns) view.oldest_ns = oldest;
     }
-    if (view.waiting > 0 || view.percent > 0) views.push_back(std::move(view));
   }
+  std::erase_if(views,
+                [](const TargetView& view) { return view.waiting == 0 && view.percent == 0; });
   return views;
 }
 
@@ -126,7 +135,7 @@ std::optional<Place> TaskQueue::oldest() const {
   }
   if (oldest == nullptr) return std::nullopt;
   Place place{level_of(found_lane), keys_[found].name, TaskSeq(oldest->head), {}};
-  if (target_in(found_lane) != 0) {
+  if (!targets_[target_in(found_lane)]->version.empty()) {
     // Which stream it came with is not kept of a head.
     const auto page = read_line(found_lane, place.key, place.seq, 1);
     const bool is_pinned = !page.rows.empty() && page.rows.front().task.is_pinned;

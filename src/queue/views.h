@@ -52,7 +52,7 @@ struct Standing {
   TimeNs key_ready_ns = 0;    // later than now: the key's limit
 };
 
-// Who may take tasks: workers of a version, or those without one.
+// Who may take tasks: workers of a version, or those without one; of all types.
 struct TargetView {
   std::string version;
   int64_t waiting = 0;

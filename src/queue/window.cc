@@ -42,26 +42,43 @@ constexpr size_t kFirstBytes = 24;
 // A block is not made smaller below this.
 constexpr size_t kSmallBytes = 256;
 
+// What a record has, beside the shard's number.
+constexpr uint64_t kHasWeight = 1;
+constexpr uint64_t kIsPinned = 2;
+constexpr uint64_t kHasType = 4;
+constexpr int kFlagBits = 3;
+
+size_t optional_bytes(uint64_t flags) {
+  return ((flags & kHasWeight) != 0 ? sizeof(float) : 0) +
+         ((flags & kHasType) != 0 ? sizeof(TaskType) : 0);
+}
+
 // Blocks that an allocator hands out anyway.
 size_t rounded(size_t bytes) { return (bytes + 7) / 16 * 16 + 8; }
 
 }  // namespace
 
 uint32_t Window::encode(const Numbered& task, char* to) const {
-  const bool has_weight = task.task.weight != 0;
+  uint64_t flags = 0;
+  if (task.task.weight != 0) flags |= kHasWeight;
+  if (task.task.is_pinned) flags |= kIsPinned;
+  if (task.task.type != TaskType()) flags |= kHasType;
   char* at = to;
   std::memcpy(at, task.task.run.data(), task.task.run.size());
   at += task.task.run.size();
   at = put(at, zigzag(task.seq.value() - header().base_seq));
   at = put(at, zigzag(static_cast<uint64_t>(task.task.created_ns) -
                       static_cast<uint64_t>(header().base_created)));
-  at = put(at, static_cast<uint64_t>(task.task.shard.value()) << 2 | (task.task.is_pinned ? 2 : 0) |
-                   (has_weight ? 1 : 0));
+  at = put(at, static_cast<uint64_t>(task.task.shard.value()) << kFlagBits | flags);
   at = put(at, zigzag(static_cast<uint64_t>(task.task.scheduled_id)));
   at = put(at, task.task.stamp);
-  if (has_weight) {
+  if ((flags & kHasWeight) != 0) {
     std::memcpy(at, &task.task.weight, sizeof(float));
     at += sizeof(float);
+  }
+  if ((flags & kHasType) != 0) {
+    std::memcpy(at, &task.task.type, sizeof(TaskType));
+    at += sizeof(TaskType);
   }
   return static_cast<uint32_t>(at - to);
 }
@@ -78,13 +95,18 @@ uint32_t Window::decode(uint32_t from, Numbered* task) const {
   task->seq = TaskSeq(header().base_seq + unzigzag(seq));
   task->task.created_ns =
       static_cast<TimeNs>(static_cast<uint64_t>(header().base_created) + unzigzag(created));
-  task->task.shard = ShardId(static_cast<uint16_t>(shard >> 2));
-  task->task.is_pinned = (shard & 2) != 0;
+  task->task.shard = ShardId(static_cast<uint16_t>(shard >> kFlagBits));
+  task->task.is_pinned = (shard & kIsPinned) != 0;
   task->task.scheduled_id = static_cast<int64_t>(unzigzag(id));
   task->task.weight = 0;
-  if ((shard & 1) != 0) {
+  if ((shard & kHasWeight) != 0) {
     std::memcpy(&task->task.weight, at, sizeof(float));
     at += sizeof(float);
+  }
+  task->task.type = TaskType();
+  if ((shard & kHasType) != 0) {
+    std::memcpy(&task->task.type, at, sizeof(TaskType));
+    at += sizeof(TaskType);
   }
   return static_cast<uint32_t>(at - block_.get());
 }
@@ -95,7 +117,7 @@ uint32_t Window::skip(uint32_t from, TaskSeq* seq) const {
   const char* at = get(block_.get() + from + sizeof(Task::run), &coded);
   at = pass(pass(get(pass(at), &shard)));
   *seq = TaskSeq(header().base_seq + unzigzag(coded));
-  return static_cast<uint32_t>(at - block_.get()) + ((shard & 1) != 0 ? sizeof(float) : 0);
+  return static_cast<uint32_t>(static_cast<size_t>(at - block_.get()) + optional_bytes(shard));
 }
 
 Numbered Window::front() const {

@@ -12,8 +12,8 @@ namespace fairlead::queue {
 // The first tasks of a line, in order, packed. A queue may have a million lines and half a million
 // tasks in memory, so an empty window is a pointer and a task is about thirty bytes:
 //
-//   header │ free │ run:16 seq created shard+flags id stamp [weight:4] │ run:16 …  │ free
-//                 begin                                                           end
+//   header │ free │ run:16 seq created shard+flags id stamp [weight:4] [type:8] │ run:16 …  │ free
+//                 begin                                                                    end
 //
 // Numbers are of variable length and counted from the first task that the window got, so what is
 // close together is short, and nothing is too large. Tasks are found by looking at all before them:
@@ -48,7 +48,7 @@ class Window {
     uint64_t base_seq;
     TimeNs base_created;
   };
-  static constexpr size_t kRecordMax = 16 + 10 + 10 + 4 + 10 + 10 + 4;
+  static constexpr size_t kRecordMax = 16 + 10 + 10 + 4 + 10 + 10 + 4 + 8;
 
   Header& header() { return *reinterpret_cast<Header*>(block_.get()); }
   const Header& header() const { return *reinterpret_cast<const Header*>(block_.get()); }

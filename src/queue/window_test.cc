@@ -15,7 +15,7 @@ bool is_same(const Numbered& a, const Numbered& b) {
   return a.seq == b.seq && a.task.run == b.task.run && a.task.scheduled_id == b.task.scheduled_id &&
          a.task.stamp == b.task.stamp && a.task.created_ns == b.task.created_ns &&
          a.task.weight == b.task.weight && a.task.shard == b.task.shard &&
-         a.task.is_pinned == b.task.is_pinned;
+         a.task.is_pinned == b.task.is_pinned && a.task.type == b.task.type;
 }
 
 uint64_t number(Random& random) { return random.next() >> random.below(64); }
@@ -31,6 +31,7 @@ Numbered task_at(Random& random, uint64_t seq) {
   if (random.chance(0.3)) task.task.weight = static_cast<float>(random.below(1000)) / 7;
   task.task.shard = ShardId(static_cast<uint16_t>(random.next()));
   task.task.is_pinned = random.chance(0.3);
+  if (random.chance(0.3)) task.task.type = TaskType(random.next());
   return task;
 }
 

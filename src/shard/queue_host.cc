@@ -49,8 +49,9 @@ StoredQueue& QueueHost::load(const QueueAddress& queue, Line& line) {
   auto settings = env_.settings(queue.name);
   if (line.stored == nullptr) {
     line.settings = settings;
-    line.stored = std::make_unique<StoredQueue>(env_.store, env_.shard, queue.name, settings,
-                                                env_.clock->now());
+    line.loaded_at = env_.clock->now();
+    line.stored =
+        std::make_unique<StoredQueue>(env_.store, env_.shard, queue.name, settings, line.loaded_at);
   } else if (line.settings != settings) {
     line.settings = settings;
     line.stored->tasks().set_settings(settings, env_.clock->now());
@@ -73,7 +74,7 @@ void QueueHost::add(const QueueAddress& queue, const queue::Place& place, const 
   waiting.add(place, task, env_.clock->now());
   if (env_.observer != nullptr) env_.observer->waits(queue.name, place);
   // A poll may have been parked between the reservation and now.
-  serve(queue, std::string(waiting.target_of(place.stream)));
+  serve_new(queue, place.stream);
   watch(queue, line(queue));
 }
 
@@ -110,11 +111,23 @@ void QueueHost::write_due_rows(StoredQueue& queue) {
   if (!batch.empty()) env_.write(batch);
 }
 
-void QueueHost::serve(const QueueAddress& queue, const std::string& version) {
-  while (auto poll = take_poll(queue, version)) {
+void QueueHost::serve_new(const QueueAddress& queue, const queue::Stream& stream) {
+  const std::string version = tasks(queue).target_of(stream);
+  while (auto poll = take_poll(queue, version, stream.type)) {
     if (hand_out(poll, queue)) continue;
     park(std::move(poll));
     break;
+  }
+}
+
+// What is nothing for one poll is nothing for others that take the same types.
+void QueueHost::serve(const QueueAddress& queue, const std::string& version) {
+  std::vector<queue::TypeListPtr> served;
+  while (auto poll = take_poll(queue, version, {}, served)) {
+    auto types = poll->request.types;
+    if (hand_out(poll, queue)) continue;
+    park(std::move(poll));
+    served.push_back(std::move(types));
   }
 }
 
@@ -181,8 +194,8 @@ void QueueHost::started(const QueueAddress& queue, const queue::Waiting& waiting
   line(queue).dispatches.waited[waiting.place.level].add(now - waiting.task.created_ns);
   auto& account = stored(queue.normal_queue());
   if (queue.is_sticky()) {
-    charge(queue, waiting.place.level, waiting.place.key, waiting.task.weight,
-           waiting.place.stream);
+    charge(queue,
+           {waiting.place.level, waiting.place.key, waiting.task.weight, waiting.place.stream});
   }
   account.add_rows(batch);
 }
@@ -272,6 +285,7 @@ void QueueHost::sweep() {
   for (auto at = families_.begin(); at != families_.end();) {
     auto& owner = *at->second;
     forget_pollers(owner.normal);
+    forget_types({at->first, at->first.name}, owner.normal);
     for (auto& [name, line] : owner.sticky) forget_pollers(line);
     for (auto sticky = owner.sticky.begin(); sticky != owner.sticky.end();) {
       sticky = is_idle(sticky->second) ? owner.sticky.erase(sticky) : std::next(sticky);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -41,23 +42,36 @@ struct Poll {
 using PollPtr = std::unique_ptr<Poll>;
 
 // Polls that wait, by whose tasks they may take: those of a version, or those for workers without
-// one. A poll that may take both stands in both.
+// one; and of these, which types. A poll that may take both stands in both.
 class ParkedPolls {
  public:
+  // Polls are numbered as they come.
+  enum class Order { kOldestFirst, kNewestFirst };
+
   bool empty() const { return all_.empty(); }
   size_t size() const { return all_.size(); }
   void add(uint64_t number, const PollRequest& request);
   void erase(uint64_t number, const PollRequest& request);
-  const absl::btree_set<uint64_t>& all() const { return all_; }
-  const absl::btree_set<uint64_t>& of(const std::string& version) const;
   // Those that may take tasks of worker sessions.
   const absl::btree_set<uint64_t>& of_sessions() const { return of_sessions_; }
   std::vector<std::string> versions() const;
+  // How many may take a task of this version and type.
+  size_t count(const std::string& version, queue::TaskType type = {}) const;
+  // The first of them; none of those whose list is one of `but`.
+  std::optional<uint64_t> find(const std::string& version, queue::TaskType type, Order order,
+                               const std::vector<queue::TypeListPtr>& but = {}) const;
+  std::optional<uint64_t> find_any(Order order) const;
 
  private:
+  struct Alike {
+    queue::TypeListPtr types;
+    absl::btree_set<uint64_t> polls;
+  };
+  using Crowd = std::vector<Alike>;  // few lists: workers of one program have the same
+
   absl::btree_set<uint64_t> all_;
   absl::btree_set<uint64_t> of_sessions_;
-  absl::btree_map<std::string, absl::btree_set<uint64_t>> by_version_;
+  absl::btree_map<std::string, Crowd> by_version_;
 };
 
 // A queue of this shard with its place for the key of a row.
@@ -222,8 +236,14 @@ class QueueHost {
     QueueCounts counts;
     DispatchCounts dispatches;
     bool is_refused = false;  // a budget was full when the line last had something to hand out
-    std::optional<std::string> last_source;  // of polls that had a choice: what they took from
-    TimeNs session_free_at = kNever;         // a session that somebody else holds may be free then
+    TimeNs session_free_at = kNever;  // a session that somebody else holds may be free then
+    // Of polls with several sources: when it was each one's turn, in turns.
+    absl::btree_map<std::pair<std::string, uint32_t>, uint64_t> turns;
+    uint64_t last_turn = 0;
+    // Which types polls came for lately, and when.
+    absl::btree_map<queue::TypeList, TimeNs> types_polled;
+    TimeNs all_types_polled = 0;
+    TimeNs loaded_at = 0;
     // Of a normal queue only, for all of its family.
     AdmissionDesk::SeatPtr seat;
     TimeNs look_again_at = kNever;  // a budget may have room then
@@ -243,6 +263,8 @@ class QueueHost {
   // Hands out all that may go, and sets an alarm for what may go later.
   void serve(const QueueAddress& queue);
   void serve(const QueueAddress& queue, const std::string& version);
+  // A task of this stream is new there.
+  void serve_new(const QueueAddress& queue, const queue::Stream& stream);
   void watch(const QueueAddress& queue, Line& line);
   void line_alarm(const QueueAddress& queue);
   void write_due_rows(StoredQueue& queue);
@@ -253,43 +275,51 @@ class QueueHost {
   void park(PollPtr poll);
   std::optional<Permit> admit(const QueueAddress& queue);
   bool has_poll(const QueueAddress& queue);
-  // One that may take what is for workers of this version. A worker's own queue has no versions.
-  bool has_poll(const QueueAddress& queue, const std::string& version);
+  // One that may take what is for workers of this version and type. A worker's own queue has
+  // neither.
+  bool has_poll(const QueueAddress& queue, const std::string& version, queue::TaskType type);
   // Takes a parked poll out of everywhere.
   PollPtr unpark(uint64_t number);
-  PollPtr take_poll(const QueueAddress& queue, const std::string& version);
+  PollPtr take_poll(const QueueAddress& queue, const std::string& version, queue::TaskType type,
+                    const std::vector<queue::TypeListPtr>& but = {});
   PollPtr take_any_poll(const QueueAddress& queue);
-  PollPtr take_session_poll(const QueueAddress& queue, const std::string& stream);
+  PollPtr take_session_poll(const QueueAddress& queue, const std::string& stream,
+                            queue::TaskType type, const std::vector<queue::TypeListPtr>& but);
   // The streams of worker sessions that something waits in.
   std::vector<std::string> waiting_sessions(const QueueAddress& queue);
   bool may_take(const QueueAddress& queue, const std::string& stream, const PollRequest& request);
-  // How many parked polls may take tasks of this version or session.
-  size_t polls_for(const QueueAddress& queue, const std::string& version);
-  PollPtr take_from(const QueueAddress& queue, const absl::btree_set<uint64_t>& polls);
+  // How many parked polls may take tasks of this version or session, and type.
+  size_t polls_for(const QueueAddress& queue, const std::string& version,
+                   queue::TaskType type = {});
+  ParkedPolls::Order order_of_polls(const QueueAddress& queue);
   std::optional<Handed> hand_over_sticky(const QueueAddress& queue, const model::Priority& priority,
                                          const queue::Stream& stream, const Along& along,
                                          Writing writing);
   // A task on its way past the queue.
-  struct Passing {
-    uint32_t level = 0;
-    std::string key;
-    float weight = 0;
-    queue::Stream stream;
-  };
+  using Passing = QueueObserver::Passing;
   Handed hand(const QueueAddress& queue, Passing task, Permit permit, bool leaves_rows,
               Writing writing);
-  void charge(const QueueAddress& queue, uint32_t level, const std::string& key, float weight,
-              const queue::Stream& stream);
+  void charge(const QueueAddress& queue, const Passing& task);
   void pass(const QueueAddress& queue, const Passing& task);
   queue::Waiting claim(const QueueAddress& queue, const Passing& task);
   void take_along(const QueueAddress& queue, const model::Priority& priority,
                   const queue::Stream& stream, const Along& along, Writing writing,
                   Offered* offered);
-  // The versions and sessions that a poll may be served from, the one whose turn it is first; none:
-  // nothing is there for it.
-  std::vector<std::string> sources(const PollRequest& request, const QueueAddress& queue);
+  // What a poll may be served from, the one whose turn it is first; none: nothing is there for it.
+  std::vector<queue::Source> sources(const PollRequest& request, const QueueAddress& queue);
   uint32_t next_level(const PollRequest& request, const QueueAddress& queue);
-  std::optional<queue::Waiting> pick(const QueueAddress& queue, const std::string& version);
+  static void take_turn(Line& line, const std::vector<queue::Source>& from);
+  std::optional<queue::Waiting> pick(Poll& poll, const QueueAddress& queue,
+                                     const std::vector<queue::Source>& from);
+  std::optional<queue::Waiting> pick_from(const QueueAddress& queue, const queue::Source& source);
+  // Types.
+  void remember_types(Line& line, const PollRequest& request);
+  static TimeNs last_polled(const Line& line, const queue::TypeList& types);
+  static TimeNs last_polled(const Line& line, queue::TaskType type);
+  // A poll that takes these types met another: from now on it does not. False: there are too many.
+  bool tell_apart(const QueueAddress& queue, const queue::TypeList& types);
+  void set_type_list(const QueueAddress& queue, uint32_t slot, const queue::TypeList* types);
+  void forget_types(const QueueAddress& queue, Line& line);
   bool hand_out(PollPtr& poll, const QueueAddress& queue);
   void end_poll(uint64_t number);
 

@@ -32,25 +32,22 @@ std::optional<Permit> QueueHost::admit(const QueueAddress& queue) {
 }
 
 // A task goes out on a queue of one worker's own: its key pays where everyone waits.
-void QueueHost::charge(const QueueAddress& queue, uint32_t level, const std::string& key,
-                       float weight, const queue::Stream& stream) {
+void QueueHost::charge(const QueueAddress& queue, const Passing& task) {
   const auto normal = queue.normal_queue();
-  tasks(normal).charge(level, key, weight, env_.clock->now(), stream);
-  if (env_.observer != nullptr) env_.observer->passed(normal.name, level, key, weight, false);
+  tasks(normal).charge(task.level, task.key, task.weight, env_.clock->now(), task.stream);
+  if (env_.observer != nullptr) env_.observer->passed(normal.name, task, false);
 }
 
 // A new task goes to a worker without waiting: its key pays.
 void QueueHost::pass(const QueueAddress& queue, const Passing& task) {
   const TimeNs now = env_.clock->now();
   if (queue.is_sticky()) {
-    charge(queue, task.level, task.key, task.weight, task.stream);
+    charge(queue, task);
     tasks(queue.normal_queue()).occupy(task.key, now);
     return;
   }
   tasks(queue).hand_over(task.level, task.key, task.weight, now, task.stream);
-  if (env_.observer != nullptr) {
-    env_.observer->passed(queue.name, task.level, task.key, task.weight, true);
-  }
+  if (env_.observer != nullptr) env_.observer->passed(queue.name, task, true);
 }
 
 // The same, to be paid when the step that makes the task is written, here. Until then it is like
@@ -65,9 +62,7 @@ queue::Waiting QueueHost::claim(const QueueAddress& queue, const Passing& task) 
     return claimed;
   }
   claimed.place = tasks(queue).claim(task.level, task.key, task.weight, now, task.stream);
-  if (env_.observer != nullptr) {
-    env_.observer->passed(queue.name, task.level, task.key, task.weight, true);
-  }
+  if (env_.observer != nullptr) env_.observer->passed(queue.name, task, true);
   return claimed;
 }
 
@@ -132,7 +127,7 @@ QueueHost::Handed QueueHost::hand(const QueueAddress& queue, Passing task, Permi
 void QueueHost::claimed(const QueueAddress& queue, const queue::Waiting& claim,
                         store::WriteBatch* batch) {
   if (queue.is_sticky()) {
-    charge(queue, claim.place.level, claim.place.key, claim.task.weight, claim.place.stream);
+    charge(queue, {claim.place.level, claim.place.key, claim.task.weight, claim.place.stream});
   } else {
     tasks(queue).started(claim.place, env_.clock->now());
   }
@@ -186,9 +181,10 @@ QueueHost::Offered QueueHost::offer(const QueueAddress& queue, const model::Prio
       writing.batch != nullptr || !account.tasks().hand_over_leaves_rows(level, stream);
   const std::string version = own.tasks().target_of(stream);
   // Handed over at once only if no waiting task has a better claim.
-  if (is_free && has_poll(queue, version) && own.tasks().may_hand_over(level, key, now, stream)) {
+  if (is_free && has_poll(queue, version, stream.type) &&
+      own.tasks().may_hand_over(level, key, now, stream)) {
     offered.permit = admit(queue);
-    if (offered.permit.has_value()) offered.poll = take_poll(queue, version);
+    if (offered.permit.has_value()) offered.poll = take_poll(queue, version, stream.type);
     if (offered.poll != nullptr && admission::is_session_stream(version)) {
       offered.hold = env_.sessions->claim(queue.name, version, offered.poll->request.identity);
       if (!offered.hold.has_value()) park(std::exchange(offered.poll, nullptr));

@@ -11,6 +11,13 @@ namespace {
 // A limit that no worker has asked for lately is none.
 constexpr DurationNs kWorkerLimit = 60 * kSecond;
 constexpr size_t kPollersMax = 1000;
+// Sources whose last turn is remembered; a queue has a few.
+constexpr size_t kTurnsMax = 1000;
+
+bool is_among(const queue::TypeListPtr& types, const std::vector<queue::TypeListPtr>& lists) {
+  return std::any_of(lists.begin(), lists.end(),
+                     [&](const queue::TypeListPtr& other) { return queue::is_same(types, other); });
+}
 
 }  // namespace
 
@@ -34,8 +41,16 @@ void Poll::answer_empty(PollEnd why) {
 void ParkedPolls::add(uint64_t number, const PollRequest& request) {
   all_.insert(number);
   if (request.takes_sessions) of_sessions_.insert(number);
-  by_version_[request.version].insert(number);
-  if (request.takes_unversioned) by_version_[""].insert(number);
+  const auto add_to = [&](Crowd& crowd) {
+    const auto found = std::find_if(crowd.begin(), crowd.end(), [&](const Alike& alike) {
+      return queue::is_same(alike.types, request.types);
+    });
+    auto& alike = found == crowd.end() ? crowd.emplace_back() : *found;
+    alike.types = request.types;
+    alike.polls.insert(number);
+  };
+  add_to(by_version_[request.version]);
+  if (request.takes_unversioned && !request.version.empty()) add_to(by_version_[""]);
 }
 
 void ParkedPolls::erase(uint64_t number, const PollRequest& request) {
@@ -44,21 +59,47 @@ void ParkedPolls::erase(uint64_t number, const PollRequest& request) {
   for (const auto& version : {request.version, std::string()}) {
     const auto found = by_version_.find(version);
     if (found == by_version_.end()) continue;
-    found->second.erase(number);
-    if (found->second.empty()) by_version_.erase(found);
+    auto& crowd = found->second;
+    for (auto& alike : crowd) alike.polls.erase(number);
+    std::erase_if(crowd, [](const Alike& alike) { return alike.polls.empty(); });
+    if (crowd.empty()) by_version_.erase(found);
   }
-}
-
-const absl::btree_set<uint64_t>& ParkedPolls::of(const std::string& version) const {
-  static const absl::btree_set<uint64_t> kNobody;
-  const auto found = by_version_.find(version);
-  return found == by_version_.end() ? kNobody : found->second;
 }
 
 std::vector<std::string> ParkedPolls::versions() const {
   std::vector<std::string> versions;
-  for (const auto& [version, polls] : by_version_) versions.push_back(version);
+  for (const auto& [version, crowd] : by_version_) versions.push_back(version);
   return versions;
+}
+
+size_t ParkedPolls::count(const std::string& version, queue::TaskType type) const {
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return 0;
+  size_t count = 0;
+  for (const auto& alike : found->second) {
+    if (queue::takes(alike.types, type)) count += alike.polls.size();
+  }
+  return count;
+}
+
+std::optional<uint64_t> ParkedPolls::find(const std::string& version, queue::TaskType type,
+                                          Order order,
+                                          const std::vector<queue::TypeListPtr>& but) const {
+  const auto found = by_version_.find(version);
+  if (found == by_version_.end()) return std::nullopt;
+  std::optional<uint64_t> first;
+  for (const auto& alike : found->second) {
+    if (!queue::takes(alike.types, type) || is_among(alike.types, but)) continue;
+    const bool is_newest_first = order == Order::kNewestFirst;
+    const uint64_t own = is_newest_first ? *alike.polls.rbegin() : *alike.polls.begin();
+    if (!first.has_value() || (is_newest_first ? own > *first : own < *first)) first = own;
+  }
+  return first;
+}
+
+std::optional<uint64_t> ParkedPolls::find_any(Order order) const {
+  if (all_.empty()) return std::nullopt;
+  return order == Order::kNewestFirst ? *all_.rbegin() : *all_.begin();
 }
 
 bool QueueHost::has_poll(const QueueAddress& queue) {
@@ -66,20 +107,26 @@ bool QueueHost::has_poll(const QueueAddress& queue) {
   return !queue.is_sticky() && !family(queue).sticky_polls.empty();
 }
 
-bool QueueHost::has_poll(const QueueAddress& queue, const std::string& version) {
+bool QueueHost::has_poll(const QueueAddress& queue, const std::string& version,
+                         queue::TaskType type) {
   if (queue.is_sticky()) return !line(queue).polls.empty();
-  if (admission::is_session_stream(version)) return !line(queue).polls.of_sessions().empty();
-  return !line(queue).polls.of(version).empty() || !family(queue).sticky_polls.of(version).empty();
+  if (admission::is_session_stream(version)) {
+    const auto& polls = line(queue).polls.of_sessions();
+    return std::any_of(polls.begin(), polls.end(), [&](uint64_t number) {
+      return queue::takes(parked_.at(number)->request.types, type);
+    });
+  }
+  return line(queue).polls.count(version, type) > 0 ||
+         family(queue).sticky_polls.count(version, type) > 0;
 }
 
-// Polls are numbered as they come. A sticky queue does as the queue that it belongs to.
-PollPtr QueueHost::take_from(const QueueAddress& queue, const absl::btree_set<uint64_t>& polls) {
-  if (polls.empty()) return nullptr;
+// A sticky queue does as the queue that it belongs to.
+ParkedPolls::Order QueueHost::order_of_polls(const QueueAddress& queue) {
   const auto& normal = family(queue).normal;
-  const bool newest_first =
+  const bool is_newest_first =
       normal.stored != nullptr &&
       normal.stored->tasks().rules().poller_order() == model::QueueRules::LIFO;
-  return unpark(newest_first ? *polls.rbegin() : *polls.begin());
+  return is_newest_first ? ParkedPolls::Order::kNewestFirst : ParkedPolls::Order::kOldestFirst;
 }
 
 bool QueueHost::may_take(const QueueAddress& queue, const std::string& stream,
@@ -91,18 +138,25 @@ bool QueueHost::may_take(const QueueAddress& queue, const std::string& stream,
   return false;
 }
 
-size_t QueueHost::polls_for(const QueueAddress& queue, const std::string& version) {
+size_t QueueHost::polls_for(const QueueAddress& queue, const std::string& version,
+                            queue::TaskType type) {
   const auto& polls = line(queue).polls;
-  if (!admission::is_session_stream(version)) return polls.of(version).size();
-  return static_cast<size_t>(std::count_if(
-      polls.of_sessions().begin(), polls.of_sessions().end(),
-      [&](uint64_t number) { return may_take(queue, version, parked_.at(number)->request); }));
+  if (!admission::is_session_stream(version)) return polls.count(version, type);
+  return static_cast<size_t>(
+      std::count_if(polls.of_sessions().begin(), polls.of_sessions().end(), [&](uint64_t number) {
+        const auto& request = parked_.at(number)->request;
+        return queue::takes(request.types, type) && may_take(queue, version, request);
+      }));
 }
 
 // Of those that wait, the first that may have a task of the session.
-PollPtr QueueHost::take_session_poll(const QueueAddress& queue, const std::string& stream) {
+PollPtr QueueHost::take_session_poll(const QueueAddress& queue, const std::string& stream,
+                                     queue::TaskType type,
+                                     const std::vector<queue::TypeListPtr>& but) {
   for (const uint64_t number : line(queue).polls.of_sessions()) {
-    if (may_take(queue, stream, parked_.at(number)->request)) return unpark(number);
+    const auto& request = parked_.at(number)->request;
+    if (!queue::takes(request.types, type) || is_among(request.types, but)) continue;
+    if (may_take(queue, stream, request)) return unpark(number);
   }
   return nullptr;
 }
@@ -114,18 +168,26 @@ std::vector<std::string> QueueHost::waiting_sessions(const QueueAddress& queue) 
   return streams;
 }
 
-PollPtr QueueHost::take_poll(const QueueAddress& queue, const std::string& version) {
-  if (admission::is_session_stream(version)) return take_session_poll(queue, version);
-  const auto& own = line(queue).polls;
-  if (auto poll = take_from(queue, queue.is_sticky() ? own.all() : own.of(version))) return poll;
-  if (queue.is_sticky()) return nullptr;
-  return take_from(queue, family(queue).sticky_polls.of(version));
+PollPtr QueueHost::take_poll(const QueueAddress& queue, const std::string& version,
+                             queue::TaskType type, const std::vector<queue::TypeListPtr>& but) {
+  if (admission::is_session_stream(version)) return take_session_poll(queue, version, type, but);
+  const auto order = order_of_polls(queue);
+  if (queue.is_sticky()) {
+    const auto found = but.empty() ? line(queue).polls.find_any(order) : std::nullopt;
+    return found.has_value() ? unpark(*found) : nullptr;
+  }
+  for (const auto* polls : {&line(queue).polls, &family(queue).sticky_polls}) {
+    if (const auto found = polls->find(version, type, order, but)) return unpark(*found);
+  }
+  return nullptr;
 }
 
 PollPtr QueueHost::take_any_poll(const QueueAddress& queue) {
-  if (auto poll = take_from(queue, line(queue).polls.all())) return poll;
+  const auto order = order_of_polls(queue);
+  if (const auto found = line(queue).polls.find_any(order)) return unpark(*found);
   if (queue.is_sticky()) return nullptr;
-  return take_from(queue, family(queue).sticky_polls.all());
+  const auto found = family(queue).sticky_polls.find_any(order);
+  return found.has_value() ? unpark(*found) : nullptr;
 }
 
 void QueueHost::park(PollPtr poll) {
@@ -161,43 +223,48 @@ void QueueHost::end_poll(uint64_t number) {
 
 void QueueHost::cancel_poll(uint64_t number) { unpark(number); }
 
-// A worker that may have what is pinned to its version, what is for workers without one and what
-// sessions hold takes from where the most urgent task is; where several are as urgent, from each in
-// turn. So none waits for the others to be empty.
-std::vector<std::string> QueueHost::sources(const PollRequest& request, const QueueAddress& queue) {
-  if (queue.is_sticky()) return {""};
+// A worker that may have what is pinned to its version, what is for workers without one, what
+// sessions hold, or types that not everybody takes, takes from where the most urgent task is; of
+// those that are as urgent, from the one whose turn is longest ago. So none waits for the others to
+// be empty.
+std::vector<queue::Source> QueueHost::sources(const PollRequest& request,
+                                              const QueueAddress& queue) {
   const TimeNs now = env_.clock->now();
-  auto& owner = line(queue);
   auto& waiting = tasks(queue);
-  std::vector<std::pair<uint32_t, std::string>> found;  // by level
-  const auto consider = [&](const std::string& version) {
-    const uint32_t level = waiting.next_level(now, version);
-    if (level <= queue::kLevelsMax) found.emplace_back(level, version);
-  };
-  consider(request.version);
-  if (request.takes_unversioned && !request.version.empty()) consider("");
+  std::vector<queue::Source> found;
+  if (queue.is_sticky()) {
+    waiting.find_sources(now, {}, 0, &found);
+    return found;
+  }
+  uint32_t slots = 0;
+  if (request.types != nullptr) {
+    if (const auto slot = waiting.slot_of(*request.types)) slots = 1U << *slot;
+  }
+  waiting.find_sources(now, request.version, slots, &found);
+  if (request.takes_unversioned && !request.version.empty()) {
+    waiting.find_sources(now, {}, slots, &found);
+  }
   if (request.takes_sessions) {
     for (const auto& stream : waiting_sessions(queue)) {
-      if (may_take(queue, stream, request)) consider(stream);
+      if (may_take(queue, stream, request)) waiting.find_sources(now, stream, slots, &found);
     }
   }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  const auto ties = std::find_if(found.begin(), found.end(), [&](const auto& each) {
-    return each.first != found.front().first;
+  if (found.size() < 2) return found;
+  auto& owner = line(queue);
+  const auto turn_of = [&](const queue::Source& source) {
+    const auto turn = owner.turns.find(std::pair(source.version, source.group));
+    return turn == owner.turns.end() ? 0 : turn->second;
+  };
+  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
+    return std::pair(a.level, turn_of(a)) < std::pair(b.level, turn_of(b));
   });
-  if (ties - found.begin() > 1) {
-    // Round and round, by name: whoever comes and goes, nobody is passed over for long.
-    const auto after_last = [&](const auto& each) { return each.second > *owner.last_source; };
-    if (owner.last_source.has_value()) {
-      std::sort(found.begin(), ties);
-      std::rotate(found.begin(), std::find_if(found.begin(), ties, after_last), ties);
-    }
-    owner.last_source = found.front().second;
-  }
-  std::vector<std::string> versions;
-  for (auto& [level, version] : found) versions.push_back(std::move(version));
-  return versions;
+  return found;
+}
+
+void QueueHost::take_turn(Line& line, const std::vector<queue::Source>& from) {
+  if (from.size() < 2 || from[0].level != from[1].level) return;
+  if (line.turns.size() >= kTurnsMax) line.turns.clear();
+  line.turns[{from[0].version, from[0].group}] = ++line.last_turn;
 }
 
 uint32_t QueueHost::next_level(const PollRequest& request, const QueueAddress& queue) {
@@ -206,16 +273,15 @@ uint32_t QueueHost::next_level(const PollRequest& request, const QueueAddress& q
   return request.takes_unversioned ? std::min(own, tasks(queue).next_level(now)) : own;
 }
 
-// The next task of the queue. One on a worker's own queue takes a place on the queue that everyone
+// The next task of a source. One on a worker's own queue takes a place on the queue that everyone
 // polls; if there is none, it waits for it there.
-std::optional<queue::Waiting> QueueHost::pick(const QueueAddress& queue,
-                                              const std::string& version) {
+std::optional<queue::Waiting> QueueHost::pick_from(const QueueAddress& queue,
+                                                   const queue::Source& source) {
   while (true) {
     const TimeNs now = env_.clock->now();
-    auto next = tasks(queue).pick(now, version);
-    if (!next.has_value()) return next;
-    if (env_.observer != nullptr) env_.observer->picked(queue.name, queue.is_sticky(), next->place);
-    if (!queue.is_sticky()) return next;
+    auto next = tasks(queue).pick(now, source.version, source.group);
+    if (!next.has_value() || !queue.is_sticky()) return next;
+    if (env_.observer != nullptr) env_.observer->picked(queue.name, true, next->place);
     auto& account = tasks(queue.normal_queue());
     if (account.may_run(next->place.key)) {
       account.occupy(next->place.key, now);
@@ -223,6 +289,34 @@ std::optional<queue::Waiting> QueueHost::pick(const QueueAddress& queue,
     }
     env_.sticky_lost(next->task);  // out of this queue until its run has moved it
   }
+}
+
+// The next task that the poll may have. If it is somebody else's turn whose type it does not take,
+// that was nobody's turn: the types are told apart, and the poll looks once more.
+std::optional<queue::Waiting> QueueHost::pick(Poll& poll, const QueueAddress& queue,
+                                              const std::vector<queue::Source>& from) {
+  const auto& request = poll.request;
+  take_turn(line(queue), from);
+  for (const auto& source : from) {
+    poll.hold.reset();
+    if (admission::is_session_stream(source.version)) {
+      poll.hold = env_.sessions->claim(queue.name, source.version, request.identity);
+      if (!poll.hold.has_value()) continue;
+    }
+    auto next = pick_from(queue, source);
+    if (!next.has_value()) continue;
+    if (queue::takes(request.types, next->task.type)) {
+      if (env_.observer != nullptr && !queue.is_sticky()) {
+        env_.observer->picked(queue.name, false, next->place);
+      }
+      return next;
+    }
+    tasks(queue).put_back(next->place, env_.clock->now());
+    poll.hold.reset();
+    if (tell_apart(queue, *request.types)) return pick(poll, queue, sources(request, queue));
+  }
+  poll.hold.reset();
+  return std::nullopt;
 }
 
 // Gives the poll the next thing from this queue. False if there is nothing.
@@ -234,27 +328,13 @@ bool QueueHost::hand_out(PollPtr& poll, const QueueAddress& queue) {
     env_.dispatch_query(std::move(poll), queue, std::move(query));
     return true;
   }
-  auto& waiting = load(queue, target).tasks();
   const auto from = sources(poll->request, queue);
-  if (from.empty() ||
-      (queue.is_sticky() && waiting.next_level(env_.clock->now()) > queue::kLevelsMax)) {
-    return false;
-  }
+  if (from.empty()) return false;
   auto permit = admit(queue);
   if (!permit.has_value()) return false;
-  std::optional<queue::Waiting> next;
-  std::optional<SessionHold> hold;
-  for (size_t i = 0; i < from.size() && !next.has_value(); ++i) {
-    hold.reset();
-    if (admission::is_session_stream(from[i])) {
-      hold = env_.sessions->claim(queue.name, from[i], poll->request.identity);
-      if (!hold.has_value()) continue;
-    }
-    next = pick(queue, from[i]);
-  }
+  const auto next = pick(*poll, queue, from);
   if (!next.has_value()) return false;
   poll->permit = std::move(permit);
-  poll->hold = std::move(hold);
   auto& source = line(queue);
   poll->delta = advise(source, *poll, next->task.created_ns, true);
   ++source.counts.polls_with_task;
@@ -276,6 +356,7 @@ void QueueHost::poll(PollPtr poll) {
   target.is_released = false;
   if (poll->arrived_ns == 0) poll->arrived_ns = now;
   remember_poller(target, poll->request);
+  remember_types(target, poll->request);
   if (queue.is_sticky()) {
     const auto normal = queue.normal_queue();
     const bool own_first = !target.queries.empty() ||

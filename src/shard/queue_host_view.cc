@@ -163,10 +163,14 @@ void QueueHost::explain(const QueueAddress& queue, const queue::Place& place,
   }
   explanation->admission = env_.desk->explain(normal.name);
   explanation->version = explanation->standing.version;
-  explanation->parked_polls =
-      queue.is_sticky() ? line(queue).polls.size() : polls_for(queue, explanation->version);
+  const auto& owner = line(queue);
+  explanation->parked_polls = queue.is_sticky()
+                                  ? owner.polls.size()
+                                  : polls_for(queue, explanation->version, place.stream.type);
   explanation->version = admission::shown_stream(explanation->version);
-  explanation->last_poll_ns = line(queue).last_poll;
+  explanation->last_poll_ns = owner.last_poll;
+  explanation->is_type_refused = owner.last_poll != 0 && place.stream.type != queue::TaskType() &&
+                                 last_polled(owner, place.stream.type) == 0;
 }
 
 std::vector<MeasuredQueue> QueueHost::metrics(size_t queues_max, size_t keys_max) {

@@ -22,8 +22,13 @@ class QueueObserver {
   virtual void picked(const QueueName& queue, bool is_sticky, const queue::Place& place) = 0;
   // A task goes out past the order, and its key pays. With `is_in_turn` the queue has made sure
   // that nothing which waits has a better claim; else it went out on a worker's own queue.
-  virtual void passed(const QueueName& normal, uint32_t level, const std::string& key, float weight,
-                      bool is_in_turn) = 0;
+  struct Passing {
+    uint32_t level = 0;
+    std::string key;
+    float weight = 0;
+    queue::Stream stream;
+  };
+  virtual void passed(const QueueName& normal, const Passing& task, bool is_in_turn) = 0;
 };
 
 }  // namespace fairlead::shard

@@ -190,6 +190,7 @@ struct Explanation {
   std::string admission;                      // the budget that holds the queue back, for people
   size_t parked_polls = 0;                    // of workers that may have it
   TimeNs last_poll_ns = 0;                    // 0: nobody has polled since the server started
+  bool is_type_refused = false;               // workers poll, and none lately that takes its type
 };
 
 }  // namespace fairlead::shard

@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "history/options.h"
 #include "model/model.pb.h"
+#include "queue/task_type.h"
 
 // What doors may ask of the engine, and what they get back, in words that belong to no door. Doors
 // check the form of a request (lengths, missing fields, sizes); the engine checks its meaning.
@@ -220,6 +221,7 @@ struct PollRequest {
   std::string version;  // of the worker; empty: it has none
   bool takes_unversioned = false;  // what is for workers without a version is for it, too
   bool takes_sessions = false;     // so is what sessions hold that it has, or may have
+  queue::TypeListPtr types;        // that its worker takes; null: every one
 };
 
 // Names a parked poll so that it can be withdrawn.

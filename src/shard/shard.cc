@@ -8,6 +8,7 @@
 #include "history/callbacks.h"
 #include "history/chain.h"
 #include "history/deadlines.h"
+#include "history/durable.h"
 #include "history/lifecycle.h"
 #include "store/keys.h"
 
@@ -394,12 +395,19 @@ void Shard::offer_tasks(StepPtr step) {
   write(std::move(step));
 }
 
+// Only Durable Workflow's workers say which types they take.
 queue::Stream Shard::stream_of(const Step::Part& part, const history::TaskOffer& offer) {
   auto& run = part.entry->run;
   queue::Stream stream{run.state.version(), ramp_slot(run.state.workflow_id())};
-  if (offer.kind != model::ACTIVITY_TASK) return stream;
+  if (!history::is_durable(run.state)) return stream;
+  if (offer.kind == model::WORKFLOW_TASK) {
+    stream.type = queue::task_type(run.state.workflow_type());
+    return stream;
+  }
   const auto* activity = run.find_activity(offer.scheduled_id);
-  if (activity != nullptr && activity->scheduled().has_session()) {
+  if (activity == nullptr) return stream;
+  stream.type = queue::task_type(activity->scheduled().activity_type());
+  if (activity->scheduled().has_session()) {
     stream.version =
         admission::session_stream(run.state.version(), terms_from(activity->scheduled().session()));
   }
@@ -483,6 +491,7 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
   place.set_fairness_key(offered.place->key);
   place.set_version(offered.place->stream.version);
   place.set_slot(offered.place->stream.slot);
+  place.set_type(offered.place->stream.type.value());
   if (offer.kind == model::WORKFLOW_TASK) {
     *run.state.mutable_workflow_task()->mutable_place() = std::move(place);
   } else {
@@ -497,6 +506,7 @@ void Shard::settle_offer(Step& step, Step::Part& part, const history::TaskOffer&
   *row.mutable_priority() = offer.priority;
   row.set_created_ns(part.tx.now);
   row.set_slot(offered.place->stream.slot);
+  row.set_type(offered.place->stream.type.value());
   const ShardId owner = owner_of(queue);
   step.batch.put(task_row(owner, queue.name, *offered.place), row.SerializeAsString());
   queue::Task task;

@@ -27,7 +27,13 @@ queue::Numbered task_from_row(TaskSeq seq, const model::TaskRow& row) {
   task.weight = row.priority().fairness_weight();
   task.shard = ShardId(static_cast<uint16_t>(row.shard()));
   task.slot = static_cast<uint8_t>(row.slot());
+  task.type = queue::TaskType(row.type());
   return {seq, task};
+}
+
+queue::Waiting waiting_at(queue::Place place, const queue::Task& task) {
+  place.stream.type = task.type;
+  return {std::move(place), task};
 }
 
 }  // namespace
@@ -44,7 +50,7 @@ queue::Place place_from(const model::TaskPlace& place) {
   return {place.level(),
           place.fairness_key(),
           TaskSeq(place.seq()),
-          {place.version(), static_cast<uint8_t>(place.slot())}};
+          {place.version(), static_cast<uint8_t>(place.slot()), queue::TaskType(place.type())}};
 }
 
 // DO NOT CHANGE: a ramp that goes on after a restart goes on with the same workflows.
@@ -92,6 +98,14 @@ void StoredQueue::load(TimeNs now) {
                              parse<model::AccountRow>(value), found.version);
          return true;
        });
+  scan(store::keys::type_accounts(shard_, name_),
+       [&](std::string_view key, std::string_view value) {
+         const auto found = store::keys::parse_type_account(key);
+         const auto& at = found.account;
+         tasks_.load_account(at.account.level, at.account.fairness_key,
+                             parse<model::AccountRow>(value), at.version, found.group);
+         return true;
+       });
   scan(store::keys::limiters(shard_, name_), [&](std::string_view key, std::string_view value) {
     tasks_.load_limiter(store::keys::parse_limiter(key), parse<model::LimiterRow>(value));
     return true;
@@ -122,16 +136,24 @@ std::vector<queue::Numbered> StoredQueue::read(const std::string& version, uint3
   return found;
 }
 
+std::string StoredQueue::account_row(const queue::RowChange& change) const {
+  const auto level = static_cast<uint8_t>(change.level);
+  if (change.group != 0) {
+    return store::keys::type_account(shard_, name_, change.group, change.version, level,
+                                     change.key);
+  }
+  if (!change.version.empty()) {
+    return store::keys::version_account(shard_, name_, change.version, level, change.key);
+  }
+  return store::keys::account(shard_, name_, level, change.key);
+}
+
 void StoredQueue::add_rows(store::WriteBatch* batch) {
   for (auto& change : tasks_.take_rows()) {
     std::string key;
     switch (change.table) {
       case queue::RowChange::Table::kAccount:
-        key = change.version.empty()
-                  ? store::keys::account(shard_, name_, static_cast<uint8_t>(change.level),
-                                         change.key)
-                  : store::keys::version_account(shard_, name_, change.version,
-                                                 static_cast<uint8_t>(change.level), change.key);
+        key = account_row(change);
         break;
       case queue::RowChange::Table::kLimiter:
         key = store::keys::limiter(shard_, name_, change.key);
@@ -165,7 +187,7 @@ std::vector<queue::Waiting> StoredQueue::tasks_of(const std::string& key) {
   std::vector<queue::Waiting> waiting;
   for (uint32_t level = 1; level <= tasks_.levels(); ++level) {
     for (const auto& task : read({}, level, key, TaskSeq(0), std::numeric_limits<size_t>::max())) {
-      waiting.push_back({{level, key, task.seq}, task.task});
+      waiting.push_back(waiting_at({level, key, task.seq}, task.task));
     }
   }
   for (auto& task : pinned_tasks()) {
@@ -187,7 +209,7 @@ std::vector<queue::Waiting> StoredQueue::shared_tasks_of(const std::string& key)
           const auto row = parse<model::TaskRow>(value);
           if (row.priority().fairness_key() != key) return true;
           const auto seq = store::keys::parse_task(row_key).seq;
-          waiting.push_back({{level, line, seq}, task_from_row(seq, row).task});
+          waiting.push_back(waiting_at({level, line, seq}, task_from_row(seq, row).task));
           return true;
         });
     FL_ASSERT(status.ok(), "the store can be read");
@@ -244,8 +266,8 @@ std::vector<queue::Waiting> StoredQueue::pinned_tasks() {
       store_->scan(range.begin, range.end, [&](std::string_view key, std::string_view value) {
         const auto pinned = store::keys::parse_pinned_task(key);
         const auto& at = pinned.task;
-        waiting.push_back({{at.level, at.fairness_key, at.seq, {pinned.version}},
-                           task_from_row(at.seq, parse<model::TaskRow>(value)).task});
+        waiting.push_back(waiting_at({at.level, at.fairness_key, at.seq, {pinned.version}},
+                                     task_from_row(at.seq, parse<model::TaskRow>(value)).task));
         return true;
       });
   FL_ASSERT(status.ok(), "the store can be read");
@@ -258,8 +280,8 @@ std::vector<queue::Waiting> StoredQueue::all_tasks() {
   const auto status =
       store_->scan(range.begin, range.end, [&](std::string_view key, std::string_view value) {
         const auto place = store::keys::parse_task(key);
-        waiting.push_back({{place.level, place.fairness_key, place.seq},
-                           task_from_row(place.seq, parse<model::TaskRow>(value)).task});
+        waiting.push_back(waiting_at({place.level, place.fairness_key, place.seq},
+                                     task_from_row(place.seq, parse<model::TaskRow>(value)).task));
         return true;
       });
   FL_ASSERT(status.ok(), "the store can be read");

@@ -47,6 +47,7 @@ class StoredQueue final : private queue::Backlog {
  private:
   std::vector<queue::Numbered> read(const std::string& version, uint32_t level,
                                     const std::string& key, TaskSeq from, size_t max) override;
+  std::string account_row(const queue::RowChange& change) const;
   // Tasks that are pinned to some version.
   std::vector<queue::Waiting> pinned_tasks();
   void load(TimeNs now);

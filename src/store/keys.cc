@@ -25,6 +25,7 @@ constexpr char kTask = 'T';
 constexpr char kPinnedTask = 'V';
 constexpr char kAccount = 'A';
 constexpr char kVersionAccount = 'F';
+constexpr char kTypeAccount = 'G';
 constexpr char kLimiter = 'K';
 constexpr char kLease = 'L';
 constexpr char kDispatch = 'U';
@@ -410,6 +411,32 @@ VersionAccount parse_version_account(std::string_view key) {
   found.version = parser.text(parser.number<uint16_t>());
   found.account.level = parser.number<uint8_t>();
   found.account.fairness_key = parser.rest();
+  return found;
+}
+
+std::string type_account(ShardId shard, const QueueName& queue, uint32_t group,
+                         std::string_view version, uint8_t level, std::string_view fairness_key) {
+  FL_ASSERT(version.size() <= std::numeric_limits<uint16_t>::max(),
+            "the doors limit a version far below this");
+  return of_queue(kTypeAccount, shard, queue, 7 + version.size() + fairness_key.size())
+      .number(group)
+      .number(static_cast<uint16_t>(version.size()))
+      .text(version)
+      .number(level)
+      .text(fairness_key)
+      .key();
+}
+Range type_accounts(ShardId shard, const QueueName& queue) {
+  return of_queue(kTypeAccount, shard, queue, 0).prefix();
+}
+TypeAccount parse_type_account(std::string_view key) {
+  Parser parser(key, kTypeAccount);
+  parse_queue(parser);
+  TypeAccount found;
+  found.group = parser.number<uint32_t>();
+  found.account.version = parser.text(parser.number<uint16_t>());
+  found.account.account.level = parser.number<uint8_t>();
+  found.account.account.fairness_key = parser.rest();
   return found;
 }
 

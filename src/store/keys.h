@@ -40,6 +40,7 @@
 //                                                             a task that waits for a version
 //   A <queue> level:1 fairness_key                            what a key has had in a level
 //   F <queue> length:2 version level:1 fairness_key           the same, of workers of a version
+//   G <queue> group:4 length:2 version level:1 fairness_key   the same, of types that some refuse
 //   K <queue> fairness_key                                    when a key may be served again
 //   L <queue> run:16 scheduled_event_id:8                     a task that a worker has
 //   U <queue> slot:4                                          a dispatch that counts for a budget
@@ -174,6 +175,15 @@ struct VersionAccount {
   std::string version;
 };
 VersionAccount parse_version_account(std::string_view key);
+
+std::string type_account(ShardId shard, const QueueName& queue, uint32_t group,
+                         std::string_view version, uint8_t level, std::string_view fairness_key);
+Range type_accounts(ShardId shard, const QueueName& queue);
+struct TypeAccount {
+  VersionAccount account;
+  uint32_t group = 0;
+};
+TypeAccount parse_type_account(std::string_view key);
 
 std::string limiter(ShardId shard, const QueueName& queue, std::string_view fairness_key);
 Range limiters(ShardId shard, const QueueName& queue);

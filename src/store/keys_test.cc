@@ -55,6 +55,8 @@ TEST(Keys, HaveTheirGoldenBytes) {
   EXPECT_EQ(account(shard, kOrders, 3, "acme"), "A" + orders + "\x03" + "acme");
   EXPECT_EQ(version_account(shard, kOrders, "v1.2", 3, "acme"),
             "F" + orders + "\x00\x04"s + "v1.2" + "\x03" + "acme");
+  EXPECT_EQ(type_account(shard, kOrders, 0x0a0b, "v1.2", 3, "acme"),
+            "G" + orders + "\x00\x00\x0a\x0b"s + "\x00\x04"s + "v1.2" + "\x03" + "acme");
   EXPECT_EQ(limiter(shard, kOrders, "acme"), "K" + orders + "acme");
   EXPECT_EQ(lease(shard, kOrders, kRunA, 5),
             "L" + orders + kRunA + "\x00\x00\x00\x00\x00\x00\x00\x05"s);
@@ -95,6 +97,9 @@ TEST(Keys, RangesHaveTheirGoldenBytes) {
   const std::string accounts_of_versions = "F\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
   EXPECT_EQ(version_accounts(shard, kOrders),
             (Range{accounts_of_versions + "s", accounts_of_versions + "t"}));
+  const std::string accounts_of_types = "G\x01\x02\x00\x00\x00\x07\x02\x00\x06order"s;
+  EXPECT_EQ(type_accounts(shard, kOrders),
+            (Range{accounts_of_types + "s", accounts_of_types + "t"}));
 }
 
 // The last of its kind has no successor of the same length: the range's end gets shorter instead.
@@ -210,6 +215,13 @@ TEST(Keys, WhatIsParsedIsWhatWasMade) {
     EXPECT_EQ(of_version.version, version);
     EXPECT_EQ(of_version.account.level, level);
     EXPECT_EQ(of_version.account.fairness_key, fairness_key);
+    const auto group = static_cast<uint32_t>(random.next());
+    const auto of_types =
+        parse_type_account(type_account(shard, queue, group, version, level, fairness_key));
+    EXPECT_EQ(of_types.group, group);
+    EXPECT_EQ(of_types.account.version, version);
+    EXPECT_EQ(of_types.account.account.level, level);
+    EXPECT_EQ(of_types.account.account.fairness_key, fairness_key);
     EXPECT_EQ(parse_queue_rules(queue_rules(shard, queue)), queue);
     const Letter written = parse_letter(letter(shard, run, at));
     EXPECT_EQ(written.run, run);

@@ -57,6 +57,7 @@ void FairCount::add(const FairCount& other) {
   in_line += other.in_line;
   passes += other.passes;
   stale += other.stale;
+  told_apart += other.told_apart;
   share.picks += other.share.picks;
   share.intervals += other.share.intervals;
   share.keys += other.share.keys;
@@ -97,6 +98,60 @@ void FairWatch::disturb_held(Queue& queue) {
   }
 }
 
+FairWatch::Lane FairWatch::Queue::lane(uint32_t level, queue::TaskType type) const {
+  uint32_t group = 0;
+  for (const auto& [slot, list] : lists) {
+    if (type != queue::TaskType() && !list.contains(type)) group |= 1U << slot;
+  }
+  return {group, level};
+}
+
+FairWatch::Level* FairWatch::Queue::with_pick(uint64_t number) {
+  for (auto& [lane, level] : levels) {
+    if (level.out.contains(number)) return &level;
+  }
+  return nullptr;
+}
+
+bool FairWatch::know_lists(Queue& queue) {
+  absl::btree_map<uint32_t, queue::TypeList> lists;
+  for (const auto& row : queue.rules.type_lists()) {
+    std::vector<queue::TaskType> types;
+    for (const uint64_t type : row.types()) types.emplace_back(type);
+    lists.emplace(row.slot(), queue::TypeList(std::move(types)));
+  }
+  return std::exchange(queue.lists, lists) != lists;
+}
+
+// Other types are told apart: whoever waits goes on waiting where its type is now, and how much of
+// its share it had had is not known there.
+void FairWatch::move_tasks(Queue& queue) {
+  std::vector<std::pair<uint64_t, Lane>> moved;
+  for (const auto& [lane, level] : queue.levels) {
+    for (const auto& [key, tasks] : level.lines) {
+      for (const auto& [number, asked] : tasks) moved.emplace_back(number, lane);
+    }
+  }
+  for (const auto& [number, from] : moved) {
+    const auto& row = queue.rows.at(number);
+    const Lane to = queue.lane(row.place.level, row.place.stream.type);
+    if (to == from) continue;
+    auto& old = queue.levels[from];
+    const auto line = old.lines.find(row.place.key);
+    line->second.erase(number);
+    if (line->second.empty()) old.lines.erase(line);
+    old.share.disturb();
+    old.share.lose(number, written_);
+    settle(old);
+    auto& level = queue.levels[to];
+    settle(level);
+    level.lines[row.place.key][number] = row.weight;
+    level.share.arrive(row.place.key, weight_of(queue, row.place.key, row.weight), number,
+                       written_);
+    level.share.disturb();
+  }
+}
+
 // ---- What the queues decide ---------------------------------------------------------------------
 
 void FairWatch::waits(const QueueName& name, const queue::Place& place) {
@@ -107,7 +162,7 @@ void FairWatch::waits(const QueueName& name, const queue::Place& place) {
     return complain_(absl::StrCat("a task waits that was never written, in ",
                                   show(name, place.level, place.key)));
   }
-  auto& level = owner.levels[place.level];
+  auto& level = owner.at(place);
   settle(level);
   level.lines[place.key][number] = row->second.weight;
   level.share.arrive(place.key, weight_of(owner, place.key, row->second.weight), number,
@@ -118,7 +173,7 @@ void FairWatch::waits(const QueueName& name, const queue::Place& place) {
 void FairWatch::removed(const QueueName& name, const queue::Place& place) {
   auto& owner = queue(name);
   const uint64_t number = place.seq.value();
-  auto& level = owner.levels[place.level];
+  auto& level = owner.at(place);
   auto row = owner.rows.find(number);
   // The number may have been given out again, in another line, since the row went.
   const bool is_other = row != owner.rows.end() && (row->second.place.level != place.level ||
@@ -132,17 +187,22 @@ void FairWatch::removed(const QueueName& name, const queue::Place& place) {
   const auto line = level.lines.find(place.key);
   const bool is_waiting = line != level.lines.end() && line->second.erase(number) > 0;
   if (is_waiting && line->second.empty()) level.lines.erase(line);
-  const bool is_stale = level.out.erase(number) > 0;
-  if (is_stale) ++count_.stale;
-  if (is_waiting || is_stale) level.share.lose(number, erased);
+  if (is_waiting) level.share.lose(number, erased);
+  if (auto* picked_from = owner.with_pick(number)) {
+    picked_from->out.erase(number);
+    ++count_.stale;
+    picked_from->share.lose(number, erased);
+    settle(*picked_from);
+  }
   if (row != owner.rows.end()) owner.rows.erase(row);
   settle(level);
 }
 
 // No task of a level above `below` could have gone.
-void FairWatch::check_levels(const Queue& queue, uint32_t below, const std::string& who) {
-  for (const auto& [number, level] : queue.levels) {
-    if (number >= below) return;
+void FairWatch::check_levels(const Queue& queue, Lane below, const std::string& who) {
+  for (const auto& [lane, level] : queue.levels) {
+    const uint32_t number = lane.second;
+    if (lane.first != below.first || number >= below.second) continue;
     for (const auto& [key, tasks] : level.lines) {
       if (!is_free(queue.rules, key)) continue;
       complain_(absl::StrCat(who, " goes while ", tasks.size(), " of key '", key,
@@ -154,7 +214,8 @@ void FairWatch::check_levels(const Queue& queue, uint32_t below, const std::stri
 
 void FairWatch::picked(const QueueName& name, bool is_sticky, const queue::Place& place) {
   auto& owner = queue(name);
-  auto& level = owner.levels[place.level];
+  const Lane lane = owner.lane(place.level, place.stream.type);
+  auto& level = owner.levels[lane];
   const uint64_t number = place.seq.value();
   const auto who = show(name, place.level, place.key);
   const auto line = level.lines.find(place.key);
@@ -162,9 +223,9 @@ void FairWatch::picked(const QueueName& name, bool is_sticky, const queue::Place
     return complain_(absl::StrCat("a task goes that does not wait, in ", who));
   }
   ++count_.starts;
-  check_levels(owner, place.level, who);
+  check_levels(owner, lane, who);
   for (const auto& [other, unused] : owner.levels) {
-    if (other == place.level || unused.lines.empty()) continue;
+    if (other.first != lane.first || other == lane || unused.lines.empty()) continue;
     ++count_.against_level;
     break;
   }
@@ -190,15 +251,19 @@ void FairWatch::picked(const QueueName& name, bool is_sticky, const queue::Place
   if (!wrong.empty()) complain_(absl::StrCat("a share is not kept in ", who, ": ", wrong));
 }
 
-void FairWatch::passed(const QueueName& normal, uint32_t number, const std::string& key,
-                       float weight, bool is_in_turn) {
+void FairWatch::passed(const QueueName& normal, const Passing& task, bool is_in_turn) {
   auto& owner = queue(normal);
   ++count_.passes;
-  if (is_in_turn) check_levels(owner, number + 1, show(normal, number, key) + ", a new task,");
-  owner.passes.push_back({++passes_, number, key});
-  auto& level = owner.levels[number];
+  const Lane lane = owner.lane(task.level, task.stream.type);
+  if (is_in_turn) {
+    check_levels(owner, {lane.first, task.level + 1},
+                 show(normal, task.level, task.key) + ", a new task,");
+  }
+  owner.passes.push_back({++passes_, lane, task.key, task.stream.type});
+  auto& level = owner.levels[lane];
   if (!level.is_empty()) {
-    level.share.pass(key, weight_of(owner, key, static_cast<double>(weight)), passes_);
+    level.share.pass(task.key, weight_of(owner, task.key, static_cast<double>(task.weight)),
+                     passes_);
   }
 }
 
@@ -208,7 +273,10 @@ void FairWatch::put_task(std::string_view key, std::string_view value) {
   const auto parsed = keys::parse_task(key);
   const auto row = parse<model::TaskRow>(value);
   queue(parsed.queue).rows[parsed.seq.value()] = {
-      {parsed.level, parsed.fairness_key, parsed.seq, {"", static_cast<uint8_t>(row.slot())}},
+      {parsed.level,
+       parsed.fairness_key,
+       parsed.seq,
+       {"", static_cast<uint8_t>(row.slot()), queue::TaskType(row.type())}},
       static_cast<double>(row.priority().fairness_weight()),
       row.run(),
       row.scheduled_id(),
@@ -220,6 +288,10 @@ void FairWatch::put_task(std::string_view key, std::string_view value) {
 void FairWatch::set_rules(std::string_view key, std::string_view value) {
   auto& owner = queue(keys::parse_queue_rules(key));
   owner.rules = parse<model::QueueRules>(value);
+  if (know_lists(owner)) {
+    ++count_.told_apart;
+    move_tasks(owner);
+  }
   disturb_held(owner);
   for (auto& [number, level] : owner.levels) {
     for (const auto& [line, tasks] : level.lines) {
@@ -252,6 +324,7 @@ std::vector<FairWatch::Start> FairWatch::find_starts(const store::WriteBatch& ba
     const NamespaceNum ns(run->second.namespace_num());
     Start start;
     start.run = run->first;
+    const bool is_typed = run->second.flavour() == model::DURABLE;
     std::string now;
     if (is_run(op.key)) {
       now = start_of(run->second);
@@ -259,6 +332,7 @@ std::vector<FairWatch::Start> FairWatch::find_starts(const store::WriteBatch& ba
       start.key = run->second.workflow_task().lease_key();
       start.stamp = run->second.workflow_task().stamp();
       start.level = queue::effective_level(run->second.priority(), queue::kLevelsDefault);
+      if (is_typed) start.type = queue::task_type(run->second.workflow_type());
     } else {
       const auto activity = parse<model::ActivityState>(op.value);
       now = start_of(activity);
@@ -266,6 +340,7 @@ std::vector<FairWatch::Start> FairWatch::find_starts(const store::WriteBatch& ba
       start.key = activity.lease().fairness_key();
       start.scheduled_id = activity.scheduled_id();
       start.stamp = activity.stamp();
+      if (is_typed) start.type = queue::task_type(activity.scheduled().activity_type());
       start.level = queue::effective_level(
           history::merge_priority(run->second.priority(), activity.scheduled().priority()),
           queue::kLevelsDefault);
@@ -281,7 +356,7 @@ std::vector<FairWatch::Start> FairWatch::find_starts(const store::WriteBatch& ba
 void FairWatch::pay(const Start& start, bool is_newest) {
   auto& owner = queue(start.queue);
   const auto is_its = [&](const Pass& pass) {
-    return pass.key == start.key && pass.level == start.level;
+    return pass.key == start.key && pass.lane.second == start.level && pass.type == start.type;
   };
   auto found = std::find_if(owner.passes.begin(), owner.passes.end(), is_its);
   if (is_newest) {
@@ -292,7 +367,7 @@ void FairWatch::pay(const Start& start, bool is_newest) {
   if (found == owner.passes.end()) {
     return complain_(absl::StrCat("a task starts past its queue and nobody pays, in ", who));
   }
-  owner.levels[found->level].share.set_written(FairLevel::Kind::kPass, found->number, written_);
+  owner.levels[found->lane].share.set_written(FairLevel::Kind::kPass, found->number, written_);
   owner.passes.erase(found);
 }
 
@@ -308,14 +383,15 @@ void FairWatch::started(const Start& start, std::vector<std::pair<QueueName, uin
   erased.erase(found);
   auto& owner = queue(name);
   const auto row = owner.rows.at(number);
-  auto& level = owner.levels[row.place.level];
-  if (level.out.erase(number) == 0) {
+  auto* level = owner.with_pick(number);
+  if (level == nullptr) {
     return complain_(absl::StrCat("a task starts that was not picked, in ",
                                   show(name, row.place.level, row.place.key)));
   }
-  level.share.set_written(FairLevel::Kind::kPick, number, written_);
+  level->out.erase(number);
+  level->share.set_written(FairLevel::Kind::kPick, number, written_);
   owner.rows.erase(number);
-  settle(level);
+  settle(*level);
   if (name != start.queue) pay(start, true);
 }
 
@@ -347,12 +423,15 @@ void FairWatch::forget(Queue& queue, uint64_t written) {
     level.share.forget_after(written);
   }
   for (const auto& [number, row] : queue.rows) {
-    queue.levels[row.place.level].lines[row.place.key][number] = row.weight;
+    queue.at(row.place).lines[row.place.key][number] = row.weight;
   }
-  for (auto& [number, level] : queue.levels) {
+  for (auto& [lane, level] : queue.levels) {
     const auto told = level.share.waiting();
     for (const auto& [task, key] : told) {
-      if (!queue.rows.contains(task)) level.share.lose(task, written);
+      const auto line = level.lines.find(key);
+      if (line == level.lines.end() || !line->second.contains(task)) {
+        level.share.lose(task, written);
+      }
     }
     for (const auto& [key, tasks] : level.lines) {
       for (const auto& [task, asked] : tasks) {
@@ -399,7 +478,12 @@ void FairWatch::read_again(const store::Store& store, uint16_t shards, uint64_t 
       queue(keys::parse_queue_rules(key)).rules = parse<model::QueueRules>(value);
     });
   }
-  for (auto& [name, owner] : queues_) forget(owner, written_);
+  for (auto& [name, owner] : queues_) {
+    if (know_lists(owner)) {
+      for (auto& [lane, level] : owner.levels) level.share.disturb();
+    }
+    forget(owner, written_);
+  }
 }
 
 FairCount FairWatch::count() {

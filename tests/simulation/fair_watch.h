@@ -26,6 +26,7 @@ struct FairCount {
   uint64_t in_line = 0;        // with others of the same key behind them
   uint64_t passes = 0;         // of tasks that did not wait, or waited on a worker's own queue
   uint64_t stale = 0;
+  uint64_t told_apart = 0;  // times that a queue has told other types apart than before
   FairLevel::Judged share;
 
   void add(const FairCount& other);
@@ -42,6 +43,8 @@ struct FairCount {
 //   lines    of a key's tasks in a level the oldest goes first
 //   shares   see fair_level.h; through crashes, where lost writes are struck out
 //   ways out every start is a pick, or its key was charged for it, in its level
+//
+// Types that a queue tells apart are orders of their own.
 class FairWatch final : public shard::QueueObserver {
  public:
   explicit FairWatch(std::function<void(const std::string&)> complain)
@@ -54,8 +57,7 @@ class FairWatch final : public shard::QueueObserver {
   void waits(const QueueName& queue, const queue::Place& place) override;
   void removed(const QueueName& queue, const queue::Place& place) override;
   void picked(const QueueName& queue, bool is_sticky, const queue::Place& place) override;
-  void passed(const QueueName& normal, uint32_t level, const std::string& key, float weight,
-              bool is_in_turn) override;
+  void passed(const QueueName& normal, const Passing& task, bool is_in_turn) override;
 
   // Closes all accounts.
   FairCount count();
@@ -76,16 +78,25 @@ class FairWatch final : public shard::QueueObserver {
     FairLevel share;
     bool is_empty() const { return lines.empty() && out.empty(); }
   };
+  // A group of types, and a level of it.
+  using Lane = std::pair<uint32_t, uint32_t>;
   struct Pass {
     uint64_t number;
-    uint32_t level;
+    Lane lane;
     std::string key;
+    queue::TaskType type;
   };
   struct Queue {
     absl::btree_map<uint64_t, Row> rows;  // by number; erased ones too, as long as it is known here
-    absl::btree_map<uint32_t, Level> levels;
+    absl::btree_map<Lane, Level> levels;
     model::QueueRules rules;
-    std::deque<Pass> passes;  // whose starts are not written yet
+    absl::btree_map<uint32_t, queue::TypeList> lists;  // of these rules
+    std::deque<Pass> passes;                           // whose starts are not written yet
+
+    Lane lane(uint32_t level, queue::TaskType type) const;
+    Level& at(const queue::Place& place) { return levels[lane(place.level, place.stream.type)]; }
+    // Where it was picked; null: it was not.
+    Level* with_pick(uint64_t number);
   };
   using Name = std::tuple<uint32_t, uint8_t, std::string>;  // namespace, type, name
   // A task that a worker has been given, as the rows of its run say.
@@ -96,6 +107,7 @@ class FairWatch final : public shard::QueueObserver {
     uint64_t stamp = 0;  // a task that is offered anew has another one
     std::string key;
     uint32_t level = 0;
+    queue::TaskType type;
   };
 
   Queue& queue(const QueueName& name) { return queues_[{name.ns.value(), name.type, name.name}]; }
@@ -105,7 +117,10 @@ class FairWatch final : public shard::QueueObserver {
   static bool has_holds(const model::QueueRules& rules);
   void settle(Level& level);
   void disturb_held(Queue& queue);
-  void check_levels(const Queue& queue, uint32_t below, const std::string& who);
+  void check_levels(const Queue& queue, Lane below, const std::string& who);
+  // The rules say which types are told apart: true if these are others than before.
+  static bool know_lists(Queue& queue);
+  void move_tasks(Queue& queue);
   void put_task(std::string_view key, std::string_view value);
   std::vector<Start> find_starts(const store::WriteBatch& batch);
   void started(const Start& start, std::vector<std::pair<QueueName, uint64_t>>& erased);

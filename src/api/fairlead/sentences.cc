@@ -166,7 +166,9 @@ class Speaker {
   }
 
   void say_who_would_take_it() {
-    if (!why_.version.empty()) {
+    if (why_.is_type_refused) {
+      say("Workers poll here, and none of them takes its type.");
+    } else if (!why_.version.empty()) {
       const auto polls = static_cast<int64_t>(why_.parked_polls);
       say("Only workers of version ", why_.version, " may have it, and ",
           polls == 0 ? "none waits for a task here."

@@ -155,6 +155,13 @@ TEST_F(SentencesTest, AnAbsentVersionIsNamed) {
             "Only workers of version 2026.3 may have it, and none waits for a task here.");
 }
 
+TEST_F(SentencesTest, ATypeThatNobodyTakesIsNamed) {
+  why.parked_polls = 0;
+  why.last_poll_ns = kNow - 5 * kSecond;
+  why.is_type_refused = true;
+  EXPECT_EQ(told().back(), "Workers poll here, and none of them takes its type.");
+}
+
 TEST_F(SentencesTest, ATaskThatDoesNotWaitIsToldInOneSentence) {
   why.state = Explanation::State::kRunning;
   why.worker_identity = "w1";
