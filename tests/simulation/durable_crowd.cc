@@ -15,6 +15,12 @@ constexpr int64_t kHoldSeconds = 20;
 constexpr int kNotFoundHttp = 404;
 constexpr int kConflictHttp = 409;
 
+// Types of workflows and activities, by name alone: their code is the same.
+constexpr const char* kTypes[] = {"any", "red", "blue"};
+const char* type_of(const std::string& workflow_id, int step) {
+  return kTypes[static_cast<size_t>(workflow_id.back() - '0' + step) % std::size(kTypes)];
+}
+
 // The workflow's code: one step after the other, every third a timer. How many, is in its name.
 int steps_of(const std::string& workflow_id) { return 1 + (workflow_id.back() - '0') % 4; }
 
@@ -57,7 +63,9 @@ json::object next_command(const std::string& workflow_id, const json::array& his
   }
   if (begun == steps_of(workflow_id)) return {{"type", "complete_workflow"}};
   if (begun % 3 == 2) return {{"type", "start_timer"}, {"delay_seconds", 1}};
-  return {{"type", "schedule_activity"}, {"activity_type", "any"}, {"queue", kActivityQueue}};
+  return {{"type", "schedule_activity"},
+          {"activity_type", type_of(workflow_id, begun)},
+          {"queue", kActivityQueue}};
 }
 
 }  // namespace
@@ -65,10 +73,12 @@ json::object next_command(const std::string& workflow_id, const json::array& his
 // ---- the worker
 // ----------------------------------------------------------------------------------
 
-DurableWorker::DurableWorker(const World* world, DurablePromises* promises, std::string name)
+DurableWorker::DurableWorker(const World* world, DurablePromises* promises, std::string name,
+                             json::array types)
     : world_(*world),
       promises_(*promises),
       name_(std::move(name)),
+      types_(std::move(types)),
       process_(std::make_shared<Process>(Process{name_})) {}
 
 void DurableWorker::start() { register_now(); }
@@ -87,6 +97,8 @@ void DurableWorker::register_now() {
         {{"worker_id", absl::StrCat(name_, "-", queue)},
          {"task_queue", queue},
          {"runtime", "simulation"},
+         {"supported_workflow_types", types_},
+         {"supported_activity_types", types_},
          {"capabilities", can_stop ? json::array{"cooperative_cancellation"} : json::array{}}},
         1000, [this, queue](const Outcome& outcome, const json::object&) {
           if (!outcome.ok()) {
@@ -115,6 +127,7 @@ void DurableWorker::poll(bool is_workflow, std::string again) {
           const auto attempt =
               integer_of(given, is_workflow ? "workflow_task_attempt" : "attempt_number");
           promises_.given(text_of(given, "task_id"), attempt.value_or(0), id);
+          check_type(given, is_workflow);
           is_workflow ? take_workflow(given) : take_activity(given);
           if (process_->is_alive) poll(is_workflow);
           return;
@@ -124,6 +137,13 @@ void DurableWorker::poll(bool is_workflow, std::string again) {
         world_.later(process_, world_.scheduler->between(kMillisecond, 500 * kMillisecond),
                      [this, is_workflow, id = repeats ? id : ""] { poll(is_workflow, id); });
       });
+}
+
+void DurableWorker::check_type(const json::object& task, bool is_workflow) {
+  const auto type = text_of(task, is_workflow ? "workflow_type" : "activity_type");
+  if (types_.empty() || durable::has_text(types_, type)) return;
+  world_.auditor->fail(absl::StrCat(name_, " is given a task of type ", type,
+                                    " that it does not take: ", text_of(task, "task_id")));
 }
 
 void DurableWorker::take_workflow(const json::object& task) {
@@ -235,7 +255,7 @@ void DurableCrowd::start(int runs, DurationNs spread) {
   schedules_.start(static_cast<int>(world_.random().below(4)), spread);
   for (int i = 0; i < 2; ++i) {
     world_.scheduler->after(world_.scheduler->between(0, 5 * kSecond), kNobody,
-                            [this] { add_worker(); });
+                            [this] { add_worker(some_types()); });
   }
   trouble();
 }
@@ -243,7 +263,7 @@ void DurableCrowd::start(int runs, DurationNs spread) {
 void DurableCrowd::begin(const std::string& workflow_id) {
   world_.insist_http(client_, "workflows",
                      {{"workflow_id", workflow_id},
-                      {"workflow_type", "any"},
+                      {"workflow_type", type_of(workflow_id, 0)},
                       {"task_queue", kFlowQueue},
                       {"duplicate_policy", "use-existing"}},
                      1000, [this, workflow_id](const Outcome& outcome, const json::object& answer) {
@@ -291,10 +311,21 @@ void DurableCrowd::ask_to_stop(const std::string& workflow_id) {
       });
 }
 
-void DurableCrowd::add_worker() {
+void DurableCrowd::add_worker(json::array types) {
   workers_.push_back(std::make_unique<DurableWorker>(
-      &world_, &promises_, absl::StrCat("durable-worker-", workers_.size())));
+      &world_, &promises_, absl::StrCat("durable-worker-", workers_.size()), std::move(types)));
   workers_.back()->start();
+}
+
+// All, or some: what nobody of the moment takes waits for others.
+json::array DurableCrowd::some_types() const {
+  json::array types;
+  if (world_.chance(0.3)) return types;
+  for (const char* type : kTypes) {
+    if (types.empty() || world_.chance(0.4)) types.push_back(type);
+  }
+  if (world_.chance(0.5)) types[0] = kTypes[world_.random().below(std::size(kTypes))];
+  return types;
 }
 
 void DurableCrowd::trouble() {
@@ -305,7 +336,7 @@ void DurableCrowd::trouble() {
       if (worker->is_alive() && world_.chance(0.2)) worker->die();
       alive += worker->is_alive() ? 1 : 0;
     }
-    if (alive < 2) add_worker();
+    if (alive < 2) add_worker(some_types());
     trouble();
   });
 }
@@ -313,7 +344,7 @@ void DurableCrowd::trouble() {
 void DurableCrowd::calm_down() {
   is_stormy_ = false;
   schedules_.calm_down();
-  add_worker();
+  add_worker({});
 }
 
 void DurableCrowd::die() {

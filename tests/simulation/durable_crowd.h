@@ -64,7 +64,8 @@ class DurablePromises {
 // first.
 class DurableWorker {
  public:
-  DurableWorker(const World* world, DurablePromises* promises, std::string name);
+  // Which types of workflows and activities it takes; none: all.
+  DurableWorker(const World* world, DurablePromises* promises, std::string name, json::array types);
 
   void start();
   void die();
@@ -73,6 +74,8 @@ class DurableWorker {
  private:
   void register_now();
   void poll(bool is_workflow, std::string again = "");
+  // It is of a type that the worker takes.
+  void check_type(const json::object& task, bool is_workflow);
   void take_workflow(const json::object& task);
   void take_activity(const json::object& task);
   void complete_workflow(const json::object& task);
@@ -85,6 +88,7 @@ class DurableWorker {
   const World& world_;
   DurablePromises& promises_;
   const std::string name_;
+  const json::array types_;
   const ProcessPtr process_;
   int polls_ = 0;
 };
@@ -105,7 +109,8 @@ class DurableCrowd {
   void begin(const std::string& workflow_id);
   void signal(const std::string& workflow_id, const std::string& name);
   void ask_to_stop(const std::string& workflow_id);
-  void add_worker();
+  void add_worker(json::array types);
+  json::array some_types() const;
   void trouble();
   void read(const std::string& workflow_id, const std::string& run_id);
 

@@ -119,6 +119,7 @@ bool print_fairness(const FairCount& fair, bool all_must_be_judged) {
       {"with more of their key behind them", fair.in_line},
       {"past the order", fair.passes},
       {"stale", fair.stale},
+      {"times other types told apart", fair.told_apart},
       {"held against a share", fair.share.picks},
       {"of these after a crash", fair.share.over_crashes},
       {"after a stale task", fair.share.after_stale},

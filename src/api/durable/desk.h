@@ -29,8 +29,8 @@ struct Worker {
   std::string runtime;
   std::string sdk_version;
   std::string build_id;
-  json::array workflow_types;
-  json::array activity_types;
+  json::array workflow_types;  // none: it takes all of them
+  json::array activity_types;  // likewise
   json::array capabilities;
   json::object fingerprints;
   json::object validators;  // by workflow type: the updates that its code judges
@@ -42,7 +42,14 @@ struct Worker {
   json::value process_metrics;
   TimeNs registered_ns = 0;
   TimeNs heard_ns = 0;
+  // The same for its polls; see `know_types`.
+  queue::TypeListPtr workflows_taken;
+  queue::TypeListPtr activities_taken;
 
+  void know_types();
+  bool takes_workflow(const std::string& type) const {
+    return workflow_types.empty() || has_text(workflow_types, type);
+  }
   bool judges(const std::string& type, const std::string& update) const;
   bool is_stale(TimeNs now, DurationNs stale_after) const {
     return add_saturated(heard_ns, stale_after) <= now;
@@ -77,6 +84,7 @@ struct QueryTask {
   NamespaceNum ns;
   std::string queue;
   std::string queue_key;
+  std::string workflow_type;
   std::string task;  // members of the task that stay the same
   int attempt = 0;
   std::string owner;
@@ -331,6 +339,8 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void enqueue_query(QueryTask task);
   void await_worker(QueryTask& task);
   void serve_queries(const std::string& queue_key);
+  // The first poll of a worker that knows the workflow's type; null: nobody's.
+  const QueryPoll* find_poll_for(const QueryTask& task) const;
   void give_query(QueryTask& task, const QueryPoll& poll);
   void end_query(const std::string& id);
   void watch_query(const std::string& id, TimeNs at);

@@ -74,6 +74,24 @@ TEST(WorkerSessions, ActivitiesOfOneGoToOneWorker) {
   EXPECT_TRUE(has_task(other)) << "what no session holds is for everyone";
 }
 
+// Whoever does not know the type of an activity neither gets it nor holds its session for it.
+TEST(WorkerSessions, GoToWorkersThatKnowTheActivity) {
+  World world(open_door());
+  register_worker(world, "w1", {{"supported_activity_types", json::array{"free"}}});
+  register_worker(world, "w2", {{"supported_activity_types", json::array{"render"}}});
+  schedule(world, "a", {in_session("s"), in_session("t")});
+  const auto waits = poll(world, "w1");
+  EXPECT_FALSE(waits->is_there());
+  const auto first = poll(world, "w2");
+  ASSERT_TRUE(has_task(first));
+  EXPECT_EQ(text_of(first->task().at("worker_session").as_object(), "lease_owner"), "w2");
+  ASSERT_TRUE(has_task(poll(world, "w2")));
+  const auto next = poll(world, "w2");
+  schedule(world, "b", {in_session("u")});
+  EXPECT_FALSE(has_task(next)) << "it holds as many as it may";
+  EXPECT_FALSE(waits->is_there());
+}
+
 // One at a time, unless the session says otherwise; the next goes when the one before it has ended.
 TEST(WorkerSessions, HaveAsManyActivitiesAtOnceAsTheySay) {
   World world(open_door());

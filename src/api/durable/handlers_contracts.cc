@@ -32,7 +32,7 @@ bool Door::Impl::any_worker_of(const std::string& ns, const std::string& queue,
                                const std::string& type) const {
   return any_worker(ns, queue, [&](const std::string&, const Worker& worker) {
     return !worker.is_stale(engine_.now(), options_.stale_after()) && !is_draining(ns, worker) &&
-           (worker.workflow_types.empty() || has_text(worker.workflow_types, type));
+           worker.takes_workflow(type);
   });
 }
 

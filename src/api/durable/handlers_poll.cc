@@ -165,6 +165,8 @@ void Door::Impl::await_task(const std::string& key, model::TaskKind kind) {
     request.version = worker->second.build_id;
     request.takes_unversioned = kind == model::WORKFLOW_TASK && !request.version.empty();
     request.takes_sessions = kind == model::ACTIVITY_TASK && worker->second.session_slots > 0;
+    request.types = kind == model::WORKFLOW_TASK ? worker->second.workflows_taken
+                                                 : worker->second.activities_taken;
   }
   if (kind == model::WORKFLOW_TASK) {
     receipt.poll = engine_.poll_workflow_task(

@@ -85,7 +85,7 @@ bool Door::Impl::has_query_worker(const std::string& ns, const std::string& queu
     if (worker.queue != queue || worker.is_stale(now(), options_.stale_after())) continue;
     if (is_draining(ns, worker)) continue;
     if (!has_text(worker.capabilities, "query_tasks")) continue;
-    if (worker.workflow_types.empty() || has_text(worker.workflow_types, type)) return true;
+    if (worker.takes_workflow(type)) return true;
   }
   return false;
 }
@@ -137,6 +137,7 @@ void Door::Impl::queue_query(Asked& asked) {
   task.ns = call.ns_num();
   task.queue = queue;
   task.queue_key = queue_key_of(call.ns->name(), queue);
+  task.workflow_type = asked.run.workflow_type();
   task.task = members.take();
   task.admitted = now();
   task.deadline =
@@ -158,8 +159,7 @@ void Door::Impl::enqueue_query(QueryTask task) {
 // A worker that waits takes the query; else the query waits for one, if it may. One that comes back
 // from a worker goes first.
 void Door::Impl::await_worker(QueryTask& task) {
-  const auto polls = query_polls_.find(task.queue_key);
-  const bool is_awaited = polls != query_polls_.end() && !polls->second.empty();
+  const bool is_awaited = find_poll_for(task) != nullptr;
   if (!is_awaited) task.place = engine_.admission().place_query(task.ns, task.queue);
   if (!is_awaited && !task.place.has_value()) {
     const auto caller = task.caller;
@@ -204,17 +204,35 @@ void Door::Impl::end_query(const std::string& id) {
   queries_.erase(found);
 }
 
+const QueryPoll* Door::Impl::find_poll_for(const QueryTask& task) const {
+  const auto polls = query_polls_.find(task.queue_key);
+  if (polls == query_polls_.end()) return nullptr;
+  for (const auto& poll : polls->second) {
+    const auto worker = workers_.find(poll.worker);
+    if (worker != workers_.end() && worker->second.takes_workflow(task.workflow_type)) {
+      return &poll;
+    }
+  }
+  return nullptr;
+}
+
 void Door::Impl::serve_queries(const std::string& queue_key) {
-  while (true) {
-    const auto pending = pending_queries_.find(queue_key);
-    const auto polls = query_polls_.find(queue_key);
-    if (pending == pending_queries_.end() || pending->second.empty()) return;
-    if (polls == query_polls_.end() || polls->second.empty()) return;
-    const auto poll = std::move(polls->second.front());
-    polls->second.pop_front();
-    auto& task = queries_.at(pending->second.front());
-    pending->second.pop_front();
-    give_query(task, poll);
+  const auto found = pending_queries_.find(queue_key);
+  const auto polls = query_polls_.find(queue_key);
+  if (found == pending_queries_.end() || polls == query_polls_.end()) return;
+  auto& pending = found->second;
+  for (auto at = pending.begin(); at != pending.end() && !polls->second.empty();) {
+    auto& task = queries_.at(*at);
+    const auto* poll = find_poll_for(task);
+    if (poll == nullptr) {
+      ++at;
+      continue;
+    }
+    const QueryPoll taken = *poll;
+    std::erase_if(polls->second,
+                  [&](const QueryPoll& other) { return other.number == taken.number; });
+    at = pending.erase(at);
+    give_query(task, taken);
   }
 }
 

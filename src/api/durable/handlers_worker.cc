@@ -90,10 +90,25 @@ Worker worker_of(const json::object& row) {
   worker.activity_slots = integer_of(row, "activity_slots").value_or(worker.activity_slots);
   worker.session_slots = integer_of(row, "session_slots").value_or(0);
   worker.registered_ns = integer_of(row, "registered_ns").value_or(0);
+  worker.know_types();
   return worker;
 }
 
+queue::TypeListPtr type_list_of(const json::array& names) {
+  if (names.empty()) return nullptr;
+  std::vector<queue::TaskType> types;
+  for (const auto& name : names) {
+    if (name.is_string()) types.push_back(queue::task_type(name.as_string()));
+  }
+  return std::make_shared<const queue::TypeList>(std::move(types));
+}
+
 }  // namespace
+
+void Worker::know_types() {
+  workflows_taken = type_list_of(workflow_types);
+  activities_taken = type_list_of(activity_types);
+}
 
 // Answers once what was written before is durable.
 Job Door::Impl::once_durable(int status, CallPtr call, json::object answer) {
@@ -224,6 +239,7 @@ void Door::Impl::register_worker(CallPtr call) {
   if (const auto* slots = member(body, "task_slots")) worker.task_slots = *slots;
   if (const auto* metrics = member(body, "process_metrics")) worker.process_metrics = *metrics;
   worker.registered_ns = worker.heard_ns = now();
+  worker.know_types();
 
   const auto key = worker_key(*call, worker.id);
   const auto known = workers_.find(key);
