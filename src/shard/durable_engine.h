@@ -156,7 +156,8 @@ struct Redriven {
 struct Receipt {
   std::string run_id;
   std::string command_id;
-  int64_t sequence = 0;  // among the run's commands
+  int64_t sequence = 0;   // among the run's commands
+  bool retained = false;  // the request id had brought it before
 };
 
 struct ArchiveRun {

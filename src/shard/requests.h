@@ -57,6 +57,7 @@ struct UpdateResult {
   std::string outcome;  // door's encoding; set when it is completed
   // Completed without an outcome of the worker's, because...
   enum class Lost { kNo, kRunClosed, kUnprocessed } lost = Lost::kNo;
+  bool retained = false;  // Durable Workflow's: the request id had brought it before
 };
 
 // The update that a new run begins with.

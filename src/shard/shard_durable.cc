@@ -18,8 +18,8 @@ namespace fairlead::shard {
 
 namespace {
 
-Receipt receipt_of(const RunEntry& entry, const model::CommandReceipt& row) {
-  return {entry.run.state.run_id(), row.command_id(), row.sequence()};
+Receipt receipt_of(const RunEntry& entry, const model::CommandReceipt& row, bool retained) {
+  return {entry.run.state.run_id(), row.command_id(), row.sequence(), retained};
 }
 
 TaskCompleted result_of(const RunEntry& entry) {
@@ -213,7 +213,7 @@ Receipt Shard::note_command(Step& step, RunEntry& entry, const std::string& requ
   if (!request_id.empty()) {
     step.batch.put(store::keys::request_id(id_, entry.key, request_id), row.SerializeAsString());
   }
-  return receipt_of(entry, row);
+  return receipt_of(entry, row, false);
 }
 
 void Shard::signal_run(SignalRun request, Reply<Receipt> reply) {
@@ -224,7 +224,7 @@ void Shard::signal_run(SignalRun request, Reply<Receipt> reply) {
         const auto seen =
             look_for_receipt(entry, request.run, request.request_id, request.intent, true);
         if (!seen.ok() || seen->has_value()) {
-          auto result = seen.ok() ? absl::StatusOr<Receipt>(receipt_of(entry, **seen))
+          auto result = seen.ok() ? absl::StatusOr<Receipt>(receipt_of(entry, **seen, true))
                                   : absl::StatusOr<Receipt>(seen.status());
           world_.commits->after_durable(
               [answer = std::move(answer), result = std::move(result)]() mutable {
@@ -272,7 +272,12 @@ void Shard::update_run(UpdateRun request, Reply<UpdateResult> reply) {
         wait.wait_until = request.wait_until;
         if (seen->has_value()) {
           wait.update_id = (**seen).command_id();
-          wait_for_update(entry, std::move(wait), std::move(answer));
+          wait_for_update(
+              entry, std::move(wait),
+              [answer = std::move(answer)](absl::StatusOr<UpdateResult> result) mutable {
+                if (result.ok()) result->retained = true;
+                answer(std::move(result));
+              });
           return;
         }
         if (request.attaches) {
@@ -309,7 +314,7 @@ void Shard::stop_run(StopRun request, Reply<Receipt> reply) {
           return;
         }
         if (seen->has_value()) {
-          answer(receipt_of(entry, **seen));
+          answer(receipt_of(entry, **seen, true));
           return;
         }
         auto step = begin(entry);

@@ -207,6 +207,7 @@ class Door::Impl : public std::enable_shared_from_this<Door::Impl> {
   void request_cancellation(CallPtr call);
   void redrive(CallPtr call);
   void append_message(CallPtr call);
+  void bridge_event(CallPtr call);
   void query(CallPtr call);
 
   // Activities without workflow code.

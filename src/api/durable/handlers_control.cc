@@ -18,6 +18,9 @@ namespace {
 constexpr size_t kWithRun = 2;
 constexpr size_t kWithRunAndName = 3;
 
+// DO NOT CHANGE: workflow code knows messages of streams by this name, and it is in events.
+constexpr char kStreamSignal[] = "__durable_workflow_message_stream";
+
 bool check_name(Call& call, std::string_view field, int64_t bytes_max) {
   const std::string& name = call.args.back();
   const bool has_control = std::any_of(name.begin(), name.end(), [](char c) {
@@ -82,15 +85,11 @@ std::string intent_of(const Call& call, const std::string& input) {
 }
 
 json::object receipt_body(const Call& call, const shard::Receipt& receipt, const char* outcome) {
-  return {{"workflow_id", call.arg(0)},
-          {"run_id", receipt.run_id},
-          {"command_id", receipt.command_id},
-          {"command_sequence", receipt.sequence},
-          {"command_status", "accepted"},
-          {"command_source", "control_plane"},
-          {"target_scope", "instance"},
-          {"outcome", outcome},
-          {"reason", nullptr}};
+  return {{"workflow_id", call.arg(0)},       {"run_id", receipt.run_id},
+          {"command_id", receipt.command_id}, {"command_sequence", receipt.sequence},
+          {"command_status", "accepted"},     {"command_source", "control_plane"},
+          {"target_scope", "instance"},       {"outcome", outcome},
+          {"retained", receipt.retained},     {"reason", nullptr}};
 }
 
 }  // namespace
@@ -99,6 +98,12 @@ void Door::Impl::signal(CallPtr call) {
   if (!check_name(*call, "signal_name", options_.operation_name_bytes_max) ||
       !check_request_id(*call)) {
     return;
+  }
+  if (call->args.back() == kStreamSignal) {
+    // Its messages have positions that only the server gives.
+    return call->refuse(422, "runtime_reserved_signal",
+                        "this signal carries messages of streams; append to a stream instead",
+                        {{"accepted", false}, {"workflow_id", call->arg(0)}});
   }
   const auto input = payload_text(member(call->body, "input"), true);
   if (!input.ok()) return call->invalid("input", std::string(input.status().message()));
@@ -128,8 +133,7 @@ void Door::Impl::signal(CallPtr call) {
 
 namespace {
 
-// DO NOT CHANGE: workflow code knows messages of streams by these names, and they are in events.
-constexpr char kStreamSignal[] = "__durable_workflow_message_stream";
+// DO NOT CHANGE: likewise.
 constexpr char kStreamSchema[] = "durable-workflow.v2.message-stream.message";
 
 bool is_stream_name(std::string_view name) {
@@ -259,6 +263,7 @@ void Door::Impl::answer_update(const SentUpdate& sent,
                     {"command_id", result->update_id},
                     {"command_status", "accepted"},
                     {"outcome", nullptr},
+                    {"retained", result->retained},
                     {"wait_for", sent.wait_for},
                     {"wait_timed_out", !is_done && sent.wait_for == "completed"},
                     {"wait_timeout_seconds", sent.wait_seconds},

@@ -182,6 +182,23 @@ constexpr char kRuns[] = R"json({
   "type": "object",
   "required": ["workflow_id", "run_id", "stream_name", "message_id", "position", "outcome", "command_id"],
   "properties": {"outcome": {"const": "message_appended"}, "position": {"type": "integer", "minimum": 1}}},
+"BridgeEvent": {
+  "type": "object", "required": ["action", "idempotency_key", "target"],
+  "properties": {"action": {"enum": ["start_workflow", "signal_workflow", "update_workflow"]},
+                 "idempotency_key": {"type": "string", "minLength": 1, "maxLength": 255},
+                 "target": {"type": "object"},
+                 "input": {"type": ["object", "array"]},
+                 "correlation": {"type": "object"}}},
+"BridgeOutcome": {
+  "type": "object",
+  "required": ["schema", "version", "adapter", "action", "accepted", "outcome", "reason",
+               "idempotency_key", "target"],
+  "properties": {"schema": {"const": "durable-workflow.v2.bridge-adapter-outcome.contract"},
+                 "version": {"const": 1},
+                 "accepted": {"type": "boolean"},
+                 "outcome": {"enum": ["accepted", "duplicate", "rejected"]},
+                 "target": {"type": "object"},
+                 "control_plane_outcome": {"type": ["string", "null"]}}},
 "Redrive": {"type": "object", "properties": {"request_id": {"type": "string", "maxLength": 255}}},
 "Redriven": {
   "type": "object",

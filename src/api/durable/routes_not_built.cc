@@ -23,7 +23,6 @@ void Door::Impl::add_not_built(std::vector<Route>* routes) {
       {"POST", "storage/test", "Try the storage of large payloads"},
       {"POST", "external-payloads/v1", "Upload a large payload"},
       {"GET", "external-payloads/v1/{reference_id}", "Fetch a large payload"},
-      {"POST", "bridge-adapters/webhook/{adapter}", "Tell of an event outside"},
       {"POST", "service-endpoints/{endpoint}/services/{service}/operations/{operation}/execute",
        "Call a service"},
       {"POST", "worker/registrations/{worker_id}/deregister", "Leave, with a token"},
